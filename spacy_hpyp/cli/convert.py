@@ -241,21 +241,24 @@ def _documents(
 
 
 def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
-    files = sorted(
+    files = {
         file
         for path in paths
         for file in ([path] if path.is_file() else path.rglob("*"))
-        if file.suffix.lower() in SUFFIXES
-    )
+        if path.is_file() or (file.suffix.lower() in SUFFIXES and file.name[0] != ".")
+    }
     by_section: dict[int | None, list[Block]] = defaultdict(list)
     # All is read before anything is written.
-    for file in files:
+    for file in sorted(files):
         by_section[section_of(file)] += _dependencies(file)
     if not by_section:
         raise ValueError(f"There are no bracketed files: none ends with {', '.join(SUFFIXES)}.")
-    others = [file.stem for file in files if section_of(file) is None]
+    others = [file.stem for file in sorted(files) if section_of(file) is None]
     parts = {name: by_section.pop(None) for name in others[:1]}
     for name, sections in PARTS.items() if by_section else ():
+        missing = [f"{section:02}" for section in sections if section not in by_section]
+        if missing:
+            msg.warn(f"{name} lacks the sections {', '.join(missing)}")
         parts[name] = [block for section in sections for block in by_section.get(section, [])]
     for name, blocks in parts.items():
         if blocks:

@@ -67,7 +67,7 @@ def evaluate(
         raise ValueError(f"'{model}' should have a parser or tagger, but it has {nlp.pipe_names}.")
     if gold_tags and tags_from is not None:
         raise ValueError("Give either --gold-tags or --tags-from, not both.")
-    gold = read_examples(nlp, data_path, gold_tags=gold_tags)
+    gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     taggers: list[str] = []
     if gold_tags or tags_from is not None:
         taggers = [
@@ -98,16 +98,22 @@ def evaluate(
     save_json(output, scores, "results")
 
 
-def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False) -> list[Example]:
+def read_examples(
+    nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False
+) -> list[Example]:
     """Read sentences to evaluate a pipeline on, one in each example, with gold tokens.
 
     gold_tags (bool): Whether the documents to parse have gold tags.
+    heads (bool): Whether gold heads are needed.
     RAISES (ValueError): If there is nothing to evaluate or to compare with.
     """
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
+    if not examples:
+        raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
     gold = (token for example in examples for token in example.reference)
-    if not any(token.has_dep() or token.tag for token in gold):
-        raise ValueError(f"'{data_path}' has no gold heads and tags to evaluate on.")
+    if not any(token.has_dep() or (token.tag and not heads) for token in gold):
+        missing = "head" if heads else "tag or a gold head"
+        raise ValueError(f"No token of '{data_path}' has a gold {missing} to compare with.")
     return examples
 
 

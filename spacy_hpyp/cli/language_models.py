@@ -49,11 +49,16 @@ def load_reader(
     """Load a pipeline, or an n-gram model, which is a file, and return what reads texts by it.
 
     segment_with (str | None): Pipeline that finds the sentences for an n-gram model.
+    RAISES (ValueError): If a setting does not apply to the model.
     """
-    if Path(model).is_file():
-        segmenter = None if segment_with is None else load_pipeline(segment_with)
-        return NGramReader(NGramModel.from_disk(model), segmenter)
-    return ParserReader(load_pipeline(model, threads=threads), particles=particles)
+    if not Path(model).is_file():
+        if segment_with is not None:
+            raise ValueError("--segment-with is for n-gram models. This is a parser.")
+        return ParserReader(load_pipeline(model, threads=threads), particles=particles)
+    if particles is not None or threads is not None:
+        raise ValueError("--particles and --threads are for parsers. This is an n-gram model.")
+    segmenter = None if segment_with is None else load_pipeline(segment_with)
+    return NGramReader(NGramModel.from_disk(model), segmenter)
 
 
 def perplexity(
@@ -80,7 +85,9 @@ def perplexity(
     same vocabulary ('hpyp ngram --vocab-from'), or bits per character of models that spell.
     """
     reader = load_reader(model, particles, threads)
-    is_estimate = method == "particles" and isinstance(reader, ParserReader)
+    is_estimate = method == "particles"
+    if is_estimate and not isinstance(reader, ParserReader):
+        raise ValueError("--method particles is for parsers. This is an n-gram model.")
     found = read_sentences(data, None if tokenized else reader.nlp)
     with Bar(found, desc="Scoring", unit=" sentences") as sentences:
         if is_estimate:

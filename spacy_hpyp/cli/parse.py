@@ -99,7 +99,8 @@ def parse_file(
 
     name (str): The prefix of the names of sentences.
     keep, per_line: See the options of `hpyp parse`.
-    RAISES (ValueError): If the text is not in its format, or the pipeline finds no trees.
+    RAISES (ValueError): If the text is not in its format, CoNLL-U has no sentence, or the pipeline
+        finds no trees.
     """
     if not is_conllu(path):
         paragraphs = locate_paragraphs(path, per_line=per_line)
@@ -108,7 +109,9 @@ def parse_file(
     if per_line:
         raise ValueError(f"--per-line is for texts: '{path}' has its own sentences.")
     blocks = blocks_of((line for _, line in lines_of(path)), str(path))
-    return parse_blocks(nlp, blocks, name, keep)
+    if (first := next(blocks, None)) is None:
+        raise ValueError(f"There is no sentence in '{path}'.")
+    return parse_blocks(nlp, chain([first], blocks), name, keep)
 
 
 def parse_blocks(

@@ -32,8 +32,15 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
     """Check that files exist, as the callback of an option; stdin always does."""
     for path in paths or ():
         if path != STDIN and not path.is_file():
-            raise typer.BadParameter(f"There is no file '{path}'.")
+            problem = "is a directory" if path.is_dir() else "does not exist"
+            raise typer.BadParameter(f"File '{path}' {problem}.")
     return paths
+
+
+def check_text(path: Path) -> None:
+    """Check that a file is text, by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
+    if is_table(path) or is_conllu(path):
+        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a text file.")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
@@ -59,8 +66,7 @@ def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[i
 
     RAISES (ValueError): If it is not UTF-8, or is a table or CoNLL-U by its name.
     """
-    if is_table(path) or is_conllu(path):
-        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a text file.")
+    check_text(path)
     return paragraphs_of(lines_of(path), per_line=per_line)
 
 

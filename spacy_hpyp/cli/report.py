@@ -53,7 +53,7 @@ def report(
     """
     matplotlib = require_extra("report", "matplotlib")
     nlp = load_pipeline(model, threads=threads)
-    gold = read_examples(nlp, data_path)
+    gold = read_examples(nlp, data_path, heads=True)
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
     scores, parsed = parse_examples(nlp, gold)

@@ -14,12 +14,11 @@ from typing import Annotated, Any, TextIO
 
 import numpy as np
 import spacy
-from spacy.util import minibatch
 
 from ..about import __version__
 from ..distributed.run import Write
 from ..language_model.reading_times import BASELINE, predict_times
-from ..language_model.surprisal import REGION, TOKEN, WORD, Frequencies
+from ..language_model.surprisal import REGION, TOKEN, WORD, Coverage, Frequencies
 from ..language_model.tables import (
     Alignment,
     Passage,
@@ -49,10 +48,10 @@ from .app import (
 )
 from .distribute import distribute
 from .language_models import load_reader
-from .raw_text import STDIN, existing, locate_paragraphs, read_sentences
+from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
-# Texts that are read at once: few enough to show progress.
-_BATCH = 16
+# Characters that are read at once, about: few enough to show progress.
+_BATCH = 2000
 # The width of a column of a printed table.
 _WIDTH = 120
 
@@ -116,6 +115,8 @@ def surprisal(
         raise ValueError("Give one table at a time, without texts.")
     if not is_table(texts[0]) and (regions or context or text_by or running):
         raise ValueError("--regions, --context, --text-by and --running are for tables.")
+    if is_table(texts[0]) and text_by is None and per_line:
+        raise ValueError("--per-line is for texts. Each row of stimuli is one sentence.")
     if text_by is None and (reader_by or frequencies or lags):
         raise ValueError(
             "--reader-by, --frequencies and --lags need --text-by, the column of texts."
@@ -124,6 +125,8 @@ def surprisal(
         columns = {"context": context, "text_by": text_by, "word": word, "reader_by": reader_by}
         passages: Iterable[Passage] = read_passages(texts[0], **columns)
     else:
+        for path in texts:
+            check_text(path)
         passages = chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
     alignment = None if align is None else Alignment(align, word, value)
     reader = load_reader(model, particles, threads, segment_with)
@@ -186,11 +189,27 @@ def _write(
         return f"{value:.6f}" if isinstance(value, float) else value
 
     writer, header = csv.writer(file, dialect, lineterminator="\n"), None
-    for batch in minibatch(passages, _BATCH):
+    for batch in _batches(passages):
         with reader.nlp.memory_zone():
             for row in read_rows(reader, batch, **settings):
                 header = header or writer.writerow(row)
                 writer.writerow(map(formatted, row.values()))
+    if header is None:
+        # A text without words has the columns of one with a word.
+        word = Passage("a", {"file": "", "paragraph": 1}, "a word")
+        writer.writerow(next(read_rows(reader, [word], **settings | {"running": False})))
+        reader.coverage = Coverage()
+
+
+def _batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+    batch, size = [], 0
+    for passage in passages:
+        batch.append(passage)
+        size += len(passage.text)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
 def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:
@@ -215,7 +234,8 @@ def _load_writer(
     model: str, *, per_line: bool, particles: int | None, segment_with: str | None, **settings: Any
 ) -> Write:
     """Load a model in a worker, and return the function that writes the table of a text."""
-    reader = load_reader(model, particles, 1, segment_with)
+    threads = None if Path(model).is_file() else 1
+    reader = load_reader(model, particles, threads, segment_with)
     settings["running"] = not per_line
 
     def write(path: Path, name: str, file: TextIO) -> None:

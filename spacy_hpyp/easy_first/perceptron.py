@@ -58,15 +58,19 @@ def compile_templates(
     task (str): The name of the list, for errors.
     RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row,
         and the templates.
-    RAISES (ValueError): If a template is empty or names an unknown element.
+    RAISES (ValueError): If a template is empty, there twice, or names an unknown element.
     """
     if not templates:
         raise ValueError(f"There is no template in '{task}'.")
+    seen = set()
     for template in templates:
         if isinstance(template, str) or not template:
             raise ValueError(
                 f"A template in '{task}' must be a list of names of elements, not {template!r}."
             )
+        if frozenset(template) in seen:
+            raise ValueError(f"A template is in '{task}' twice: {', '.join(template)}.")
+        seen.add(frozenset(template))
     names, rows, _ = compile_lists(templates, elements, task)
     columns = [row[: len(template)] for row, template in zip(rows, templates)]
     return names, _lay_out(columns, range(len(columns)))

@@ -97,7 +97,10 @@ def new_franchise(
     alphabet (int): The number of dishes.
     discount, strength (float): The initial hyperparameters of every tier.
     one_table, own_tables (bool): See `Franchise`; at most one of them.
+    RAISES (ValueError): If the alphabet is empty.
     """
+    if alphabet < 1:
+        raise ValueError(f"An HPYP needs at least one dish, but its alphabet has {alphabet}.")
     columns = np.ascontiguousarray(columns, dtype=np.int32)
     experts, depth = columns.shape
     tiers = experts * (depth + 1)

@@ -25,6 +25,8 @@ def reading(path: str | Path) -> Iterator[None]:
 
     RAISES (ValueError): If it is damaged, or no such file.
     """
+    if Path(path).is_file() and Path(path).suffix != SPACY:
+        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
     with blaming(f"'{path}' is not a .spacy file, or it is damaged"):
         yield
 

@@ -23,6 +23,7 @@ class LemmaRules:
 
     names (Iterable[str]): Words and lemmas with a tab between. Of several names of one rule the
         first is kept.
+    RAISES (ValueError): If a name is not valid.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -31,6 +32,8 @@ class LemmaRules:
         self._number: dict[tuple[int, int], int] = {}
         for name in names:
             form, _, lemma = name.partition(_BECOMES)
+            if not form or not lemma or _BECOMES in lemma:
+                raise ValueError(f"{name!r} is not the name of a rule for lemmas")
             rule = self._rule(form, lemma)
             if rule not in self._number:
                 self._number[rule] = len(self.names)

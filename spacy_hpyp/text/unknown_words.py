@@ -46,7 +46,10 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
 
     suffix_length (int): The length of the longest suffix; it is no more than about half of the
         word.
+    RAISES (ValueError): If the length is negative.
     """
+    if suffix_length < 0:
+        raise ValueError(f"'suffix_length' must not be negative, but it is {suffix_length}.")
     return partial(_universal_classes, suffix_length)
 
 

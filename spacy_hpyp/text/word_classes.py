@@ -55,7 +55,10 @@ def read_classes(path: Path) -> list[WordClass]:
     are none.
     """
     found: dict[str, WordClass] = {}
-    for number, line in enumerate(path.read_text("utf8").removesuffix("\n").split("\n"), 1):
+    lines = path.read_text("utf8").removesuffix("\n").split("\n")
+    if lines == [""]:
+        raise ValueError(f"There are no words in '{path}'.")
+    for number, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line)
         if match is None or match[2] in found:
             raise ValueError(

@@ -221,7 +221,8 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
                 raise ValueError(f"'{name}', line {number}: {error}") from error
         if not block.size or end > block.size:
             problem = "ends within a multiword token" if block.size else "has no words"
-            raise ValueError(f"'{name}', line {block.line}: the sentence here {problem}.")
+            where = f"'{name}', line {block.line}"
+            raise ValueError(f"{where}: the sentence that begins here {problem}.")
         yield block
 
 

@@ -48,7 +48,7 @@ def spacy_docs(path, folder, n_sents=1):
 
 def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
     out = tmp_path / "out"
-    run("hpyp", "convert", wsj(*range(25)), out)
+    done = run("hpyp", "convert", wsj(*range(25)), out)
     parts = {
         "wsj-train": range(2, 22),
         "wsj-dev": [22],
@@ -66,12 +66,14 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
             for file in (0, 1)
             for i in (1, 2)
         ]
+    assert "lacks" not in done.output
     assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 costs $ 5 .", "The Net costs $ 5 ."]
 
 
-def test_parts_without_sections_are_not_written_and_other_files_become_one(wsj, tmp_path):
+def test_missing_sections_are_reported_and_other_files_become_one(wsj, tmp_path):
     (tmp_path / "tales.ptb").write_text(TREE.format(noun="boat"))
-    run("hpyp", "convert", wsj(2, 22, 24), tmp_path / "tales.ptb", tmp_path / "out")
+    done = run("hpyp", "convert", wsj(2, 22, 24), tmp_path / "tales.ptb", tmp_path / "out")
+    assert "wsj-train lacks the sections 03, 04," in " ".join(done.output.split())
     names = ["tales", "wsj-dev", "wsj-lm-dev", "wsj-lm-test", "wsj-lm-train", "wsj-train"]
     assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == names
 
@@ -167,6 +169,14 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
     ("text", "problem"),
     [
         (conllu(0) + conllu(99, 0), "line 3: the head '99' is none of the 2 words"),
+        (
+            conllu(0) + conllu(0).replace("\t", "   "),
+            "line 3: a word has 10 columns with tabs between them",
+        ),
+        (
+            conllu(0) + "# only a comment\n\n" + conllu(0),
+            "line 3: the sentence that begins here has no words",
+        ),
         (
             conllu(2, 0)
             .replace("\tNN\t_", "\tNN\tSing", 1)

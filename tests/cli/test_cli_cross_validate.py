@@ -11,7 +11,7 @@ from command_line import run
 from spacy_hpyp.cli import cross_validate as module
 from spacy_hpyp.cli.cross_validate import _share, bootstrap
 from spacy_hpyp.cli.udeval import text_of
-from spacy_hpyp.treebanks.conllu import Block
+from spacy_hpyp.treebanks.conllu import Block, documents_of, read_blocks
 
 udeval = pytest.importorskip("udtools.udeval")
 
@@ -116,6 +116,13 @@ def test_a_larger_part_has_the_sentences_of_a_smaller_one():
     )
 
 
+def test_what_is_learned_from_cannot_be_another_file(folder):
+    assert (
+        "--paths.train"
+        in validate(folder, "--paths.train", folder / "gold.conllu", exit_code=1).stderr
+    )
+
+
 def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
@@ -130,6 +137,16 @@ def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkey
     assert of_parser["nlp.lang"] == "ta"
     assert "training.max_steps" not in of_parser
     assert of_pipeline["paths.parser"] == str(tmp_path / "parser" / "model-last")
+
+
+def test_documents_are_those_of_the_treebank_or_ten_sentences():
+    blocks = list(read_blocks(SAMPLE))
+    documents = documents_of(blocks, 2)
+    assert [block for document in documents for block in document] == blocks
+    assert len(documents) == 4
+    bare = [Block(1)] * 23
+    assert [len(document) for document in documents_of(bare, 2)] == [10, 10, 3]
+    assert [len(document) for document in documents_of(bare, 5)] == [4, 4, 4, 4, 4, 3]
 
 
 def test_an_interval_is_that_of_the_normal_approximation():

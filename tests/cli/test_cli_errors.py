@@ -47,7 +47,7 @@ ROWS = [
     ("generate damaged", "the checksum is wrong"),
     ("surprisal nothing text.txt", "nothing"),
     ("evaluate nowhere gold.spacy", "nowhere"),
-    ("evaluate trained none.spacy", "has no gold heads"),
+    ("evaluate trained none.spacy", "There is nothing to evaluate"),
     ("evaluate trained nowhere.spacy", "does not exist", USAGE),
     ("guides trained cut.spacy out.spacy", "'cut.spacy' is not a .spacy file, or it is damaged"),
     ("rank trained latin.txt", "'latin.txt' is not text in UTF-8"),

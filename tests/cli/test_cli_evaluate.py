@@ -28,6 +28,9 @@ def files(toy, trained, tmp_path_factory):
     spacy.blank("en").to_disk(folder / "blank")
     docs = {
         "dev": [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(30, 60, 3)],
+        "tagged": [
+            Doc(nlp.vocab, words=sentence.words, tags=sentence.tags) for sentence in sentences
+        ],
         "none": [],
     }
     for name, found in docs.items():
@@ -82,7 +85,8 @@ def test_a_sentence_without_a_tree_is_left_out_alone_whatever_the_scorer(folder,
 @pytest.mark.parametrize(
     ("model", "data", "problem"),
     [
-        ("pipeline", "none.spacy", "has no gold heads"),
+        ("pipeline", "tagged.spacy", "has a gold head"),
+        ("pipeline", "none.spacy", "There is nothing to evaluate"),
         ("blank", "dev.spacy", "should have a parser"),
     ],
 )

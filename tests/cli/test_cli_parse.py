@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, to_word_doc, write_back, write_words
-from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_doc, write_sentence
+from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
@@ -135,6 +135,11 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
         for span in doc.sents
     ]
     assert words == theirs == ours
+    # And once more: what was written then is written again.
+    run("hpyp", "parse", model, path, "-o", tmp_path / "again.conllu")
+    assert (tmp_path / "again.conllu").read_text(encoding="utf8").count("\n\n") == len(words)
+    again = sentences_of((tmp_path / "again.conllu").read_text(encoding="utf8"))
+    assert [[row[1] for row in rows if row[0].isdigit()] for _, rows in again] == words
 
 
 def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(model, write):
@@ -166,10 +171,17 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
         assert len(sentences_of(done.stdout)) == 2
 
 
+def test_comments_that_are_there_twice_are_written_twice(model, write):
+    bank = TREEBANK.replace("# note\n", "# note = one\n# note = two\n# note = two\n")
+    done = run("hpyp", "parse", model, write(bank, "bank.conllu"))
+    assert re.findall("# note.*", done.stdout) == ["# note = one", "# note = two", "# note = two"]
+
+
 @pytest.mark.parametrize(
     ("content", "name", "options", "problem"),
     [
         (b"caf\xe9", "text.txt", [], "is not text in UTF-8"),
+        (b"\n\n", "b.conllu", [], "There is no sentence in"),
         (
             TREEBANK.replace("1\tAda", "2\tAda").encode(),
             "b.conllu",
@@ -177,6 +189,7 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
             "line 5: the number of this word",
         ),
         (b"", "b.conllu", ["--per-line"], "has its own sentences"),
+        (b"item,text", "table.csv", [], "is a table"),
     ],
 )
 def test_what_cannot_be_done_is_an_error_that_says_so_and_leaves_what_was_there(
@@ -256,6 +269,15 @@ def test_random_trees_over_words_and_white_space_pass():
             ((_, rows),) = sentences_of(written)
             (sentence,) = blocks_of(written.splitlines(), "s")
             assert [row[1] for row in rows] == [token.text for token in to_doc(sentence, vocab)]
+            again = to_doc(sentence, vocab)
+            again = Doc(
+                vocab,
+                words=[token.text for token in again],
+                spaces=[bool(token.whitespace_) for token in again],
+                heads=[0] * len(again),
+                deps=["ROOT", *["dep"] * (len(again) - 1)],
+            )
+            sentences_of(write_block(sentence, again, "s"))
 
 
 def test_multiword_tokens_are_written_with_their_words():
@@ -297,7 +319,13 @@ def test_words_without_a_part_of_speech_are_x(pos, expected):
 
 
 @pytest.mark.parametrize(
-    ("tags", "expected"), [(["DET", "NOUN"], ["_", "_"]), (["SYM", "X"], ["SYM", "X"])]
+    ("tags", "expected"),
+    [
+        (["DET", "NOUN"], ["_", "_"]),
+        (["DT", "NOUN"], ["DT", "NOUN"]),
+        (["SYM", "X"], ["SYM", "X"]),
+        (["", ""], ["_", "_"]),
+    ],
 )
 def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
     doc = Doc(

@@ -59,6 +59,7 @@ def test_the_first_of_all_are_the_top(folder):
     everything = ranked(folder, *files)
     assert len({row["file"] for row in everything}) == 2
     assert ranked(folder, *files, "--top", 3) == everything[:3]
+    assert len(ranked(folder, *files, "--top", 1000)) == len(everything)
 
 
 def test_sentences_of_texts_are_found_or_lines(folder):
@@ -135,6 +136,16 @@ def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder,
         assert "# expected_wrong_arcs = " in block
         assert "\tGloss=a|HeadProb=" in block
     assert len(ranked(folder, path)) == 2
+
+
+def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(folder, write):
+    row = "1\t\u0b85\t\u0b86\tNOUN\t_\tCase=Nom\t_\t_\t_\t_\n\n"
+    path = write(row, "bank.conllu")
+    shown = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "jsonl").stdout
+    assert '"text": "\u0b85"' in shown
+    done = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "conllu")
+    assert "1\t\u0b85\t\u0b86\tNOUN\t" in done.stdout
+    assert "\tCase=Nom\t0\troot\t" in done.stdout
 
 
 @pytest.mark.parametrize(

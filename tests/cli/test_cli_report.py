@@ -11,19 +11,32 @@ import srsly
 from spacy.tokens import DocBin
 from spacy.training import Example
 
+VOID = {"meta", "link", "br", "img"}
+
 
 class Page(HTMLParser):
-    """The elements, links and text of a page."""
+    """The elements, links and text of a page, which has to be well-formed."""
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.links, self.text = [], [], ""
+        self.open, self.tags, self.links, self.text = [], [], [], ""
         self.feed(text)
         self.close()
+        assert not self.open
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [value for name, value in attributes if name in ("src", "href", "action")]
+        self.links += [
+            value for name, value in attributes if name in ("src", "href", "srcset", "action")
+        ]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
 
     def handle_data(self, data):
         self.text += data

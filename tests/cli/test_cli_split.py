@@ -86,6 +86,12 @@ def test_white_space_that_a_treebank_does_not_tell_is_unknown(tmp_path):
     assert "c-train.conllu" in run("hpyp", "split", tmp_path / "c", exit_code=1).stderr
 
 
+def test_a_test_part_alone_is_kept(tmp_path):
+    run("hpyp", "split", treebank(tmp_path / "bank", train=20, test=4), tmp_path / "out")
+    assert ids(tmp_path / "out", "test") == [f"test-{i}" for i in range(4)]
+    assert len(ids(tmp_path / "out", "dev")) == 2
+
+
 def test_what_cannot_be_split_is_said(tmp_path):
     name = treebank(tmp_path / "bank", dev=2)
     assert "There is no file" in run("hpyp", "split", name, tmp_path / "out", exit_code=1).stderr

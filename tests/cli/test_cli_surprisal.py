@@ -109,6 +109,11 @@ def test_each_line_may_be_a_sentence(model, trained, write):
     )
 
 
+@pytest.mark.parametrize("text", ["", " \r\n\t\n", "\ufeff\n"])
+def test_a_file_without_words_has_no_rows(model, write, text):
+    assert run(model, write(text)).stdout == "\t".join(COLUMNS) + "\n"
+
+
 def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp_path):
     output = tmp_path / "tables" / "table.tsv"
     output.parent.mkdir()
@@ -186,7 +191,13 @@ def test_a_text_may_be_stdin(ngrams, write):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
+        ("ngrams t.csv -K 3", "parsers"),
+        ("ngrams t.csv --threads 2", "parsers"),
+        ("model t.csv --segment-with x", "n-gram models"),
         ("model t.csv t.txt", "one table"),
+        ("model t.csv u.csv", "one table"),
+        ("model t.csv --per-line", "texts"),
+        ("model t.txt x.conllu", "text file"),
         ("model t.txt --regions", "tables"),
         ("ngrams t.txt", "finds no sentences"),
         ("model t.csv --lags 2", "--text-by"),
@@ -197,7 +208,8 @@ def test_a_text_may_be_stdin(ngrams, write):
 def test_options_and_files_that_do_not_fit_are_refused(
     request, write, monkeypatch, arguments, problem
 ):
-    write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt")
+    write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt"), write("item,text\n1,Ada\n", "u.csv")
+    write("", "x.conllu")
     folder = write("item,text\n1,Ada,Kim\n", "bad.csv").parent
     monkeypatch.chdir(folder)
     name, *options = arguments.split()

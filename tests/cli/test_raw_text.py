@@ -33,9 +33,13 @@ def test_a_tokenizer_finds_the_words_of_a_line_but_no_sentences(write, nlp):
     ]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_word(write):
-    path = write("\ufeffThe cat sleeps.\r\nThe \ufeffdog\r\n")
-    assert list(read_sentences(path)) == [["The", "cat", "sleeps."], ["The", "\ufeffdog"]]
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(write, nlp, line_end):
+    path = write(line_end.join(["\ufeffThe cat sleeps.", "The \ufeffdog", ""]))
+    expected = [["The", "cat", "sleeps."], ["The", "\ufeffdog"]]
+    assert list(read_sentences(path)) == expected
+    tokens = [["The", "cat", "sleeps", "."], ["The", "\ufeffdog"]]
+    assert list(read_sentences(path, nlp)) == tokens
 
 
 @pytest.mark.parametrize("space", [" ", "\n"])
@@ -45,6 +49,12 @@ def test_long_paragraphs_are_cut_between_words(write, monkeypatch, space):
     found = [text for _, text in locate_paragraphs(write(space.join(words)))]
     assert [word for text in found for word in text.split()] == words
     assert max(map(len, found)) <= 50
+
+
+def test_a_paragraph_without_white_space_is_cut_all_the_same(write, monkeypatch):
+    monkeypatch.setattr(paragraphs, "_LONGEST", 50)
+    found = [text for _, text in locate_paragraphs(write("x" * 120))]
+    assert found == ["x" * 50, "x" * 50, "x" * 20]
 
 
 def test_gold_sentences_are_read_without_white_space(tmp_path):

@@ -80,6 +80,20 @@ def test_what_is_learned_is_a_maximum():
     np.testing.assert_allclose(groups.features.T @ (right - share), 2.0 * weights, atol=1e-3)
 
 
+def test_what_says_nothing_gets_small_weights_and_what_says_much_large_ones():
+    rng = np.random.default_rng(2)
+    n = 3000
+    right = rng.random(n) < 0.5
+    noise = Groups(np.arange(n), np.zeros(n, dtype=np.int32), rng.normal(size=(n, 20)))
+    assert np.abs(fit(noise, right, 16.0)).max() < 4.0 / np.sqrt(n / 4.0)
+    telling = noise._replace(
+        features=noise.features
+        + 3.0 * right[:, None] * (np.arange(20) == 0)
+        - 1.5 * (np.arange(20) == 0)
+    )
+    assert fit(telling, right, 16.0)[0] > 2.0
+
+
 def test_the_votes_of_a_word_sum_to_one():
     word, head = np.array([0, 0, 1, 2]), np.array([1, NONE, NONE, 1])
     matrix = vote_matrix(word, head, np.array([0.5, 0.3, 0.9, 0.8]), 4)

@@ -12,6 +12,7 @@ from plain_parser import (
     arc_scorer,
     cost_of,
     dense,
+    derivations,
     early_update,
     first_state,
     head_and_child,
@@ -170,6 +171,25 @@ def test_correct_actions_are_those_after_which_the_right_tree_can_still_be_made(
     assert wrong
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_the_correct_sequences_are_all_those_that_make_the_right_tree(n):
+    for heads in trees_of(n):
+        every = {
+            steps
+            for steps, last in derivations(first_state(n))
+            if tuple(heads_of(last[0])) == heads
+        }
+        found, pending = set(), [((), first_state(n))]
+        while pending:
+            steps, state = pending.pop()
+            if len(state) == 1:
+                found.add(steps)
+            for step in actions_of(state):
+                if is_correct(join(state, step), heads):
+                    pending.append(((*steps, step), join(state, step)))
+        assert found == every
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_after_it(n):
     waiting, is_left = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.bool_)
@@ -192,6 +212,14 @@ def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_afte
                 head, child = (tree.head for tree in head_and_child(state, step))
                 assert compiled_learning.cost_of(gold, waiting, is_left, head, child) == lost
                 assert cost_of(state, step, heads) == lost
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_there_is_always_an_action_that_costs_nothing(n):
+    for heads in chosen_trees(n):
+        for state in states_of(n):
+            costs = [cost_of(state, step, heads) for step in actions_of(state)]
+            assert min(costs, default=0) == 0
 
 
 # Updates, compared with those of the plain parser

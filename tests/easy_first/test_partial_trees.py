@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_parser import arcs_of, first_state, heads_of, random_derivation, states_of
+from plain_parser import Tree, arcs_of, first_state, heads_of, random_derivation, states_of
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.partial_trees import (
+    BASE,
+    CHILD,
     END,
     FIRST,
     HEAD,
@@ -99,6 +101,15 @@ class Grove:
                 1 << tag for tag in {self.tags[position] % 31 for position in positions}
             )
             assert share == sum(self.shares[tree.head][position] for position in positions)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_sentence_begins_as_a_tree_for_each_word(n):
+    grove = Grove(n)
+    assert grove.forest.size[0] == n + 1
+    for word in range(n):
+        grove.assert_is(word + 1, Tree(word))
+        assert grove.forest.records[word + 1, BASE] == grove.forest.records[word + 1, CHILD] == 0
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32))

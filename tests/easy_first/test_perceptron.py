@@ -116,3 +116,19 @@ def test_a_compact_perceptron_predicts_the_same_to_a_32nd_and_learns_no_more():
     for each in (perceptron, again):
         with pytest.raises(ValueError, match="hpyp compact"):
             each.begin_learning()
+
+
+@pytest.mark.parametrize(
+    ("templates", "problem"),
+    [
+        ([], "no template"),
+        ([["a"], []], "list of names"),
+        (["a"], "list of names"),
+        ([["a", "b"], ["b", "a"]], "twice"),
+        ([["a", "a"]], "twice"),
+        ([["z"]], "none of the elements"),
+    ],
+)
+def test_templates_that_cannot_be_compiled_are_errors(templates, problem):
+    with pytest.raises(ValueError, match=problem):
+        compile_templates(templates, ["a", "b"], "arc")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from compiled_search import advance, begin, search, state_of, steps_of
 from plain_parser import (
+    Penalty,
     PlainParser,
     actions_of,
     arc_scorer,
@@ -13,6 +14,7 @@ from plain_parser import (
     join,
     random_sentence,
     random_weights,
+    trees_of,
 )
 
 from spacy_hpyp.easy_first.parsing import MARGIN, new_states
@@ -60,17 +62,19 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
     )
 
 
-def compiled_beams(plain, width):
+def compiled_beams(plain, width, *, penalty=None):
     """The beam before the first action and after each: the states, the first of the beam,
     and how many there are.
     """
     n = plain.n
-    states, heads = new_states(plain.scorer, n, width), np.zeros(n, dtype=np.int32)
+    states = new_states(plain.scorer, n, width)
+    heads, margin = ([0] * n, 0.0) if penalty is None else (penalty.heads, penalty.margin)
+    heads = np.array(heads, dtype=np.int32)
     begin(plain.scorer, plain.sentence, states)
     half, size = 0, 1
     yield states, 0, size
     for length in range(n, 1, -1):
-        size = advance(plain.scorer, plain.sentence, states, half, size, length, heads, 0.0)
+        size = advance(plain.scorer, plain.sentence, states, half, size, length, heads, margin)
         half = 1 - half
         yield states, half * width, size
 
@@ -131,6 +135,18 @@ def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_come
             ]
 
 
+def test_what_wrong_arcs_are_given_is_added_to_their_scores():
+    for seed in range(4):
+        plain = random_parser(6, seed)
+        trees = trees_of(5)
+        heads = [*trees[seed * 7 % len(trees)], 0]
+        penalty = Penalty(heads, 0.75)
+        beam = plain.beams(4)[0]
+        for states, first, size in compiled_beams(plain, 4, penalty=penalty):
+            assert states.total[first : first + size].tolist() == [each.total for each in beam]
+            beam = plain.best(beam, 4, penalty=penalty)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions(n):
     for seed in range(8 if n < 5 else 3):
@@ -149,6 +165,17 @@ def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions
         for score, last in scores.values():
             best[last] = max(score, best.get(last, -np.inf))
         assert states.total[first : first + size].tolist() == sorted(best.values(), reverse=True)
+
+
+@pytest.mark.parametrize("steps", [1024, 1])
+@pytest.mark.parametrize("width", [2, 8, 40])
+def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps):
+    for seed in range(6):
+        plain = random_parser(8, seed, steps=steps)
+        states = new_states(plain.scorer, 8, width)
+        first, size = search(plain.scorer, plain.sentence, states)
+        assert len({state_of(states, first + number, 1) for number in range(size)}) == size == width
+        assert np.all(np.diff(states.total[first : first + size]) <= 0.0)
 
 
 @pytest.mark.parametrize("width", [1, 4])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import spacy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -65,6 +66,15 @@ def test_what_is_read_of_a_word_does_not_depend_on_what_was_read_before():
     assert np.array_equal(together.read_docs(docs[::-1])[0].symbols, np.concatenate(apart[::-1]))
 
 
+def test_sentences_begin_where_boundaries_are_set():
+    doc = Doc(
+        spacy.blank("en").vocab,
+        words=["dog", "dog", " ", "dog", "dog"],
+        sent_starts=[1, 0, 0, 1, 0],
+    )
+    assert columns_of(doc)[1].offsets.tolist() == [0, 2, 4]
+
+
 # Guides
 
 
@@ -107,6 +117,12 @@ def test_expected_children_are_the_sums_of_the_probabilities_of_heads_on_each_si
     assert np.array_equal(heads[known], guides.heads[known])
     # An entry without probability is no head, not even ROOT.
     assert np.all(heads[~known] < NONE)
+
+
+def test_without_a_guide_nothing_is_expected():
+    heads, probability, labels, expected = guide_rows(None, np.array([0, 3, 4]))
+    assert heads.shape == probability.shape == labels.shape == (4, 0)
+    assert not expected.any()
 
 
 def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and_the_tag():

@@ -156,13 +156,18 @@ def test_restaurants_of_one_table_keep_some_probability_for_unseen_dishes():
         assert np.all(found.sum(axis=1) > 0.9 * SMALLEST_SUM)
 
 
-def test_a_slice_without_a_likelihood_is_an_error():
+@pytest.mark.parametrize(("name", "value"), [("discount", math.nan), ("strength", math.inf)])
+def test_a_slice_without_a_likelihood_is_an_error(name, value):
     franchise = seated_franchise(
         [((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0))
     )
-    franchise.discount[4] = math.nan
+    hyperparameters = {"discount": 0.5, "strength": 1.0, name: value}
+    franchise.discount[4], franchise.strength[4] = hyperparameters.values()
     with pytest.raises(ValueError, match="tier 4"):
         resample(franchise, np.random.default_rng(0))
+    np.testing.assert_array_equal(
+        [franchise.discount[4], franchise.strength[4]], [*hyperparameters.values()]
+    )
 
 
 ALPHABET = 4

@@ -107,6 +107,12 @@ def rows():
     )
 
 
+def test_buckets_double_from_one_to_the_next():
+    sizes = [*range(1, 300), 10**6]
+    expected = [min(BUCKETS - 1, int(np.ceil(np.log2(size)))) for size in sizes]
+    assert [bucket_of(size) for size in sizes] == expected
+
+
 @pytest.mark.parametrize("one_table", [False, True])
 @pytest.mark.parametrize("alphabet", [1, 7, 40, 300])
 def test_frozen_pools_predict_what_the_seating_does(alphabet, one_table):

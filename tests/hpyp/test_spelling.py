@@ -31,6 +31,17 @@ def english():
     return learned(OTHERS)
 
 
+def test_known_characters_have_a_number_each_and_all_others_one():
+    characters = Characters("banana-é")
+    assert list(map(len, characters.encode([]))) == [0, 1]
+    symbols, offsets = characters.encode(["ab", "", "nê☃"])
+    assert characters.known == "-abné"
+    # The last character comes first, and an end last.
+    assert symbols.tolist() == [2, 1, 6, 6, 5, 5, 3, 6]
+    assert offsets.tolist() == [0, 3, 4, 8]
+    assert (characters.unknown, characters.end, len(characters)) == (5, 6, 7)
+
+
 def test_numbers_of_known_characters_give_the_word_again():
     characters, words = Characters("banana-é"), ["banana", "é", "--", ""]
     symbols, offsets = characters.encode(words)

@@ -4,6 +4,7 @@ import itertools
 from functools import partial
 
 import numpy as np
+import pytest
 import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,13 +13,14 @@ from seating import predictive_distribution
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import new_franchise, reserve
 from spacy_hpyp.hpyp.hyperparameters import histograms
-from spacy_hpyp.hpyp.seating import add
+from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.storage import dump
 
 ALPHABET = 5
 COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])
 seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
+FIELDS = "children symbol dishes dish customers tables kinds size count".split()
 
 
 def distributions(franchise):
@@ -54,11 +56,29 @@ def test_a_seating_comes_back(customers, stay, seed, one_table):
         assert_comes_back(franchise)
 
 
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(events, st.integers(0, 2**32))
+def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
+    rng = np.random.default_rng(seed)
+    again = unpack(pack(seated_franchise(customers, (), seed)), new_franchise(COLUMNS, ALPHABET))
+    again = reserve(again, len(customers))
+    for context, dish in customers:
+        for expert in range(len(COLUMNS)):
+            assert remove(again, expert, np.array(context, dtype=np.int32), dish, rng)
+    empty = pack(new_franchise(COLUMNS, ALPHABET))
+    assert all(np.array_equal(pack(again)[name], empty[name]) for name in FIELDS)
+
+
 def test_the_order_of_customers_does_not_change_the_bytes():
     # A dish that is seen once has one way to be seated.
     customers = [((2, 1), 0), ((0, 1), 3), ((2, 0), 1), ((1, 1), 4)]
     packed = [dump(pack(seated_franchise(order))) for order in itertools.permutations(customers)]
     assert all(one == packed[0] for one in packed)
+
+
+@pytest.mark.slow
+def test_large_tables_come_back():
+    assert_comes_back(seated_franchise([((0, 0), 0)] * 70_000 + [((0, 0), 1)] * 300))
 
 
 def test_tables_of_ones_own_come_back():

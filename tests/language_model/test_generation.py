@@ -73,5 +73,13 @@ def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(
     assert columns(parser.generate(60, seed=1)) != columns(docs)
 
 
-def test_no_sentence_is_longer_than_asked_for(toy, trained):
-    assert max(len(doc) for doc in toy.parser(trained).generate(100, max_length=4)) == 4
+@pytest.mark.parametrize("max_length", [3, 4, 7])
+def test_no_sentence_is_longer_than_asked_for(toy, trained, max_length):
+    lengths = [len(doc) for doc in toy.parser(trained).generate(100, max_length=max_length)]
+    assert max(lengths) == max_length
+
+
+def test_a_sentence_that_cannot_be_found_is_an_error(toy, trained, monkeypatch):
+    monkeypatch.setattr(generation, "ATTEMPTS", 0)
+    with pytest.raises(ValueError, match="no sentence of 5 words"):
+        list(toy.parser(trained).generate(1, max_length=5))

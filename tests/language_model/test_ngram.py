@@ -73,6 +73,23 @@ def test_the_seed_fixes_the_model(text, model):
     assert train_ngram_model(text, **SETTINGS, seed=1).to_bytes() != model.to_bytes()
 
 
+@pytest.mark.parametrize("setting", [("order", 21), ("sweeps", 0), ("seed", -1)])
+def test_settings_out_of_range_are_errors(text, setting):
+    with pytest.raises(ValueError, match=setting[0]):
+        train_ngram_model(text, **{**SETTINGS, setting[0]: setting[1]})
+
+
+def test_without_sentences_there_is_nothing_to_train_on():
+    with pytest.raises(ValueError, match="no sentence"):
+        train_ngram_model([[], []])
+
+
+def test_a_vocabulary_can_come_from_other_text(text):
+    words = collect_vocabulary(text[:20], min_count=3)
+    model = train_ngram_model(text, words, **SETTINGS)
+    assert model.words.vocabulary.words == words.vocabulary.words
+
+
 @pytest.mark.parametrize("lang", ["en", "ta"])
 def test_a_saved_model_predicts_the_same_bits(text, spelled, unseen, tmp_path, lang):
     words = collect_vocabulary(text, lang=lang)

@@ -35,18 +35,25 @@ def test_tables_of_r_pandas_and_spreadsheets_are_read(write, name, table):
 
 BAD = {
     "no item": ("cond,text\na,the dog\n", "no column 'item'"),
+    "no text": ("item,sentence\n1,the dog\n", "either a 'text' or 'regions'"),
+    "two alike": ("item,text,x,x\n1,b,c,d\n", "twice"),
+    "a name of ours twice": ("item,text,word,input_word\n1,a,b,c\n", "Rename one"),
     "an empty region": ("item,regions\n1,x\n2,the dog | | sleeps\n", "Region 2 of line 3"),
+    "an empty text": ("item,text\n1, \n", "of line 2"),
     "too many fields": ("item,text\n1,the dog, the cat\n", "3 fields"),
     "row names of write.table": ("item,text\n1,1,the dog\n", "row.names = FALSE"),
     "Latin-1": ("item,text\n1,the caf\u00e9\n".encode("latin-1"), "UTF-8"),
     "an open quote": ('item,text\n1,"the dog\n', "Line 2"),
 }
 BAD_WORDS = {
+    "no text column": ("t,word\n1,the\n", "no column 'story' in line 2"),
     "texts in pieces": ("story,word\n1,a\n2,b\n1,d\n", "--reader-by"),
     "several readers, sorted": (
         "story,word\n" + "".join(f"1,{w}\n" * 2 for w in "abcd"),
         "--reader",
     ),
+    "several readers": ("story,word\n" + "1,a\n1,b\n1,c\n1,d\n1,e\n" * 2, "--reader-by"),
+    "a text without words": ("story,word,x\n1,a,\n2,,y\n", "no words"),
     "speech without quotes": ('story,word,x\n1,a,y\n1,"Oh,y\n1,no.",y\n', "line end"),
 }
 

@@ -94,3 +94,8 @@ def test_tokens_are_those_of_the_rules_where_a_treebank_says_nothing_of_white_sp
     for text in (words + "\n") * 9, f"# text = one du ferries .\n{words}\n" + (words + "\n") * 20:
         (example, *_) = create_conllu_corpus(write(text, "known.conllu"))(nlp)
         assert not example.reference.has_unknown_spaces
+
+
+def test_a_treebank_with_another_ending_is_an_error(write):
+    with pytest.raises(ValueError, match="does not say so"):
+        list(read_treebank(write("text", "x.txt"), spacy.blank("xx").vocab))

@@ -6,6 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
+from spacy_hpyp.text import exchange as module
 from spacy_hpyp.text.exchange import BORDER, count_bigrams, exchange, hierarchy
 
 
@@ -45,9 +46,15 @@ def plain_likelihood(found, of_word):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_move_of_a_word_is_left_that_gains(seed):
+def test_gains_add_up_and_no_move_is_left_that_gains(seed):
     found = text(seed)
-    of_word = exchange(bigrams_of(found), 3)
+    bigrams = bigrams_of(found)
+    results = [exchange(bigrams, 3, range(passes)) for passes in range(20)]
+    likelihoods = [plain_likelihood(found, of_word) for of_word in results]
+    rises = [module._sweep(bigrams, module._clustering(bigrams, own.copy())) for own in results]
+    np.testing.assert_allclose(np.diff(likelihoods)[0], rises[0], atol=1e-6)
+    assert likelihoods == sorted(likelihoods)
+    of_word = results[-1]
     sizes = Counter(of_word[1:].tolist())
     for word in range(1, 10):
         for other in range(1, 4):
@@ -55,6 +62,40 @@ def test_no_move_of_a_word_is_left_that_gains(seed):
                 moved = of_word.copy()
                 moved[word] = other
                 assert plain_likelihood(found, moved) <= plain_likelihood(found, of_word) + 1e-6
+
+
+def plain_exchange(found, classes, seed):
+    """Words are moved one by one, whatever the likelihood of the text says, from a random
+    beginning.
+    """
+    words = max(found) + 1
+    of_word = np.concatenate(
+        [[0], 1 + np.random.default_rng(seed).permutation(words - 1) % classes]
+    )
+    while True:
+        moved = False
+        for word in range(1, words):
+
+            def with_class(own, word=word):
+                changed = of_word.copy()
+                changed[word] = own
+                return plain_likelihood(found, changed)
+
+            best = max(range(1, classes + 1), key=with_class)
+            if (of_word == of_word[word]).sum() > 1 and with_class(best) > with_class(
+                of_word[word]
+            ) + 1e-9:
+                of_word[word], moved = best, True
+        if not moved:
+            return plain_likelihood(found, of_word)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(seed):
+    found = text(seed, words=13, length=400)
+    bigrams = bigrams_of(found, 13)
+    ours = plain_likelihood(found, exchange(bigrams, 3))
+    assert ours >= np.mean([plain_exchange(found, 3, begin) for begin in range(3)]) - 1e-6
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -40,3 +40,9 @@ def test_pairs_of_one_rule_have_one_name():
     assert rules.names == ["cats\tcat", "went\tgo"]
     assert rules.name("Birds", "bird") == "cats\tcat"
     assert rules.name("feet", "foot") == "feet\tfoot"
+
+
+@pytest.mark.parametrize("name", ["", "cat", "\tcat", "cat\t", "a\tb\tc"])
+def test_what_is_no_name_of_a_rule_is_an_error(name):
+    with pytest.raises(ValueError, match="not the name of a rule"):
+        LemmaRules([name])

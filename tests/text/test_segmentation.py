@@ -179,7 +179,13 @@ def test_every_character_that_is_no_white_space_is_in_one_token(segmenter, text)
 
 
 def test_a_text_without_spaces_or_sentence_ends_is_segmented(segmenter):
-    for text in ("x" * 10**6, "a " * 500_000, "\u200b" * 10_000, " \n\t" * 1000):
+    for text in (
+        "x" * 10**6,
+        "a " * 500_000,
+        "\u200b" * 10_000,
+        " \n\t" * 1000,
+        "\U0001f600" * 1000,
+    ):
         segments = segmenter.segment(text)
         assert len(segments.starts) == len(segments.ends) == len(segments.probability)
 
@@ -210,6 +216,10 @@ def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
     text = "They winne panne. They turnne planne."
     tokens, _ = found(classed_segmenter.segment(text), text)
     assert tokens == ["They", "win", "ne", "panne", ".", "They", "turn", "ne", "planne", "."]
+    again = Segmenter.from_dict(classed_segmenter.to_dict())
+    assert all(
+        np.array_equal(a, b) for a, b in zip(again.segment(text), classed_segmenter.segment(text))
+    )
 
 
 def test_tokens_are_learned_where_sentences_are_not_known(segmenter):

@@ -1,6 +1,8 @@
 """Spaces between words."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_hpyp.text.spacing import spaces_between
 
@@ -33,3 +35,11 @@ def test_other_words_stand_apart():
 
 def test_where_writing_does_not_separate_words_there_are_no_spaces():
     assert joined(["我", "喜欢", "。"], separated=False) == "我喜欢。"
+
+
+@settings(deadline=None, derandomize=True)
+@given(words=st.lists(st.text(min_size=1)))
+def test_there_is_a_value_for_each_word_and_none_after_the_last(words):
+    spaces = spaces_between(words)
+    assert len(spaces) == len(words)
+    assert not any(spaces[-1:])

@@ -23,10 +23,17 @@ RULES = pytest.mark.parametrize("rule", [ENGLISH, UNIVERSAL], ids=["english", "u
     ("form", "names"),
     [
         ("table", ["LOW"]),
+        ("Table", ["CAP"]),
+        ("TABLE", ["CAPS"]),
+        ("I", ["CAP"]),
         ("iPhone", ["MIXED"]),
         ("Walked", ["CAP-ed", "CAP"]),
+        ("WALKED", ["CAPS-ed", "CAPS"]),
         ("station", ["LOW-tion", "LOW"]),
+        ("friendship", ["LOW-ship", "LOW"]),
         ("bed", ["LOW"]),
+        ("walks", ["LOW-s", "LOW"]),
+        ("quickly", ["LOW-ly", "LOW"]),
         ("1987", ["YEAR"]),
         ("3026", ["NUM"]),
         ("12.5", ["DIGITS-MARK"]),
@@ -38,6 +45,7 @@ RULES = pytest.mark.parametrize("rule", [ENGLISH, UNIVERSAL], ids=["english", "u
         ("--", ["DASH"]),
         ("ada@example.org", ["LOW-ADDRESS"]),
         ("http://example.org/a", ["LOW-ADDRESS"]),
+        ("WWW.EXAMPLE.ORG", ["CAPS-ADDRESS"]),
     ],
 )
 def test_english_names(form, names):
@@ -56,17 +64,35 @@ def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
         ("table", ["LOW-ble", "LOW-le", "LOW-e", "LOW"]),
         ("Häuser", ["CAP-user", "CAP-ser", "CAP-er", "CAP-r", "CAP"]),
         ("ÉTÉS", ["CAPS-tés", "CAPS-és", "CAPS-s", "CAPS"]),
+        ("chat", ["LOW-hat", "LOW-at", "LOW-t", "LOW"]),
+        ("mes", ["LOW-s", "LOW"]),
         ("à", ["LOW-à", "LOW"]),
         ("Она", ["CYRILLIC-CAP-а", "CYRILLIC-CAP"]),
+        (
+            "Москва",
+            [
+                "CYRILLIC-CAP-сква",
+                "CYRILLIC-CAP-ква",
+                "CYRILLIC-CAP-ва",
+                "CYRILLIC-CAP-а",
+                "CYRILLIC-CAP",
+            ],
+        ),
+        ("она", ["CYRILLIC-LOW-а", "CYRILLIC-LOW"]),
         ("СССР", ["CYRILLIC-CAPS-сср", "CYRILLIC-CAPS-ср", "CYRILLIC-CAPS-р", "CYRILLIC-CAPS"]),
         ("中文", ["CJK-LOW-文", "CJK-LOW"]),
         ("அவன்", ["TAMIL-LOW-வன்", "TAMIL-LOW-ன்", "TAMIL-LOW-்", "TAMIL-LOW"]),
+        ("மீ", ["TAMIL-LOW-ீ", "TAMIL-LOW"]),
+        ("Αθήνα", ["GREEK-CAP-ήνα", "GREEK-CAP-να", "GREEK-CAP-α", "GREEK-CAP"]),
         ("1987", ["YEAR"]),
+        ("42", ["NUM"]),
         ("௧௨", ["NUM"]),
         ("12,5", ["DIGITS-MARK"]),
         ("5%", ["DIGITS-MARK-%", "DIGITS-MARK"]),
         ("T5", ["CAPS-DIGIT"]),
         ("-", ["DASH--", "DASH"]),
+        ("—", ["DASH-—", "DASH"]),
+        ("...", ["MARK-.", "MARK"]),
         ("l'", ["LOW-MARK-'", "LOW-MARK"]),
         ("ex-roi", ["LOW-DASH--roi", "LOW-DASH-roi", "LOW-DASH-oi", "LOW-DASH-i", "LOW-DASH"]),
     ],
@@ -92,22 +118,39 @@ def test_names_differ_and_get_more_general(rule, form, tag):
     ("form", "names"),
     [
         ("table", ["LOW"]),
+        ("Table", ["CAP"]),
+        ("TABLE", ["CAPS"]),
+        ("I", ["CAP"]),
         ("McGraw", ["CAP"]),
         ("iPhone", ["LOW"]),
         ("walked", ["LOW-ed", "LOW"]),
+        ("WALKED", ["CAPS-ed", "CAPS"]),
+        ("walking", ["LOW-ing", "LOW"]),
         ("station", ["LOW-ion", "LOW"]),
+        ("runner", ["LOW-er", "LOW"]),
+        ("fastest", ["LOW-est", "LOW"]),
+        ("quickly", ["LOW-ly", "LOW"]),
         ("density", ["LOW-ity", "LOW"]),
+        ("happy", ["LOW-y", "LOW"]),
+        ("formal", ["LOW-al", "LOW"]),
+        ("walks", ["LOW-s", "LOW"]),
         ("as", ["LOW"]),
         ("cds", ["LOW-s", "LOW"]),
         ("glass", ["LOW"]),
+        ("basis", ["LOW"]),
+        ("bonus", ["LOW"]),
         ("bed", ["LOW"]),
         ("well-meaning", ["LOW-DASH"]),
         ("well-doers", ["LOW-DASH-s", "LOW-DASH"]),
         ("1987", ["DIGIT"]),
         ("1980s", ["LOW-DIGIT-s", "LOW-DIGIT"]),
+        ("10-20", ["DIGIT-DASH"]),
         ("B2Bed", ["CAP-DIGIT"]),
+        ("2nder", ["LOW-DIGIT-er", "LOW-DIGIT"]),
+        ("3M", ["CAP-DIGIT"]),
         ("--", ["DASH"]),
         ("?!", ["OTHER"]),
+        ("中文", ["LOW"]),
     ],
 )
 def test_english_signatures(form, names):
@@ -124,5 +167,16 @@ def test_a_signature_says_of_a_single_capital_whether_the_word_is_known_in_lower
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
 def test_rules_can_be_pickled(form, tag):
-    for rule in (one_unknown_word(), ENGLISH, UNIVERSAL, SIGNATURES):
+    for rule in (
+        one_unknown_word(),
+        ENGLISH,
+        UNIVERSAL,
+        SIGNATURES,
+        universal_unknown_words(suffix_length=2),
+    ):
         assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
+
+
+def test_a_negative_length_of_suffixes_is_an_error():
+    with pytest.raises(ValueError, match="suffix_length"):
+        universal_unknown_words(suffix_length=-1)

@@ -38,7 +38,13 @@ def test_files_are_read_as_they_were_written(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "Line 1"), ("0\ta\t1\n02\tb\t1\n", "Line 2"), ("0\ta\t1\n1\ta\t1\n", "Line 2")],
+    [
+        ("", "no words"),
+        ("0\ta\t1\n01 b 1\n", "Line 2"),
+        ("0\ta\t1\n02\tb\t1\n", "Line 2"),
+        ("0\ta\tmany\n", "Line 1"),
+        ("0\ta\t1\n1\ta\t1\n", "Line 2"),
+    ],
 )
 def test_what_is_no_file_of_classes_is_an_error_with_its_line(tmp_path, text, message):
     file = tmp_path / "classes.txt"

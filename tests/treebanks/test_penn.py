@@ -53,9 +53,17 @@ TREES = {
         "( (NP (NP (DT the) (NN tailor) (POS 's)) (JJ red) (NN hat)) )",
         "the:NMOD<'s tailor:NMOD<'s 's:NMOD<hat red:NMOD<hat hat:ROOT",
     ),
+    "coordination of verb phrases": (
+        "( (S (NP-SBJ (PRP She)) (VP (VP (VBZ mends) (NP (NNS nets))) (CC and) (VP (VBZ sails)))) )",
+        "She:SUB<mends mends:ROOT nets:OBJ<mends and:VMOD<mends sails:VMOD<mends",
+    ),
     "coordination of unlike phrases": (
         "( (S (NP-SBJ (PRP She)) (VP (VBZ is) (UCP-PRD (ADJP (JJ old)) (CC and) (NP (DT a) (NN sailor))))) )",
         "She:SUB<is is:ROOT old:PRD<is and:DEP<old a:NMOD<sailor sailor:DEP<old",
+    ),
+    "quantities": (
+        "( (NP (QP (JJR fewer) (IN than) (CD ten)) (NNS cups)) )",
+        "fewer:AMOD<than than:NMOD<cups ten:AMOD<than cups:ROOT",
     ),
     "questions": (
         "( (SBARQ (WHNP-1 (WP What)) (SQ (VBD did) (NP-SBJ (DT the) (NN cat)) (VP (VB eat) (NP (-NONE- "
@@ -84,6 +92,10 @@ TREES = {
         "``:P<said It:SUB<floats floats:VMOD<said ,:P<said '':P<said said:ROOT Ada:SUB<said .:P<said",
     ),
     "chains of single children": ("(TOP (S (VP (VP (VB Go)))) )", "Go:ROOT"),
+    "a phrase of punctuation": (
+        "( (S (NP-SBJ (PRP I)) (VP (VBP am) (X (: --)) )) )",
+        "I:SUB<am am:ROOT --:P<am",
+    ),
     "several trees in the outer bracket": (
         "( (INTJ (UH Oh)) (S (VP (VB go))) (. .) )",
         "Oh:DEP<go go:ROOT .:P<go",
@@ -120,10 +132,15 @@ def test_trees_of_any_depth_are_converted(convert):
 @pytest.mark.parametrize(
     ("mother", "dependent", "head_is_word", "label"),
     [
+        ("VP", "NP", True, "OBJ"),
         ("VP", "NP-TMP", True, "VMOD"),
         ("VP", "NP", False, "VMOD"),
+        ("VP", "VP", True, "VC"),
         ("VP", "VP", False, "VMOD"),
+        ("PP", "S-NOM", True, "PMOD"),
+        ("SBAR-ADV", "S", False, "SBAR"),
         ("SBAR", "ADVP", True, "VMOD"),
+        ("NAC", "NNP", True, "NMOD"),
         ("WHADVP", "JJ", True, "AMOD"),
         ("CONJP", "RB", True, "DEP"),
     ],

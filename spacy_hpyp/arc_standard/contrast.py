@@ -89,10 +89,8 @@ def _add_contrast(task, block, records, beam, derivations, joint):
 def _add_events(parser, records, record, share, work):
     """Add the gradients of the events of one transition."""
     top, action = records[record, column.PREVIOUS], records[record, column.ACTION]
-    tag, word = (
-        records[record, column.TAG] - FIRST_SYMBOL,
-        records[record, column.WORD] - FIRST_SYMBOL,
-    )
+    tag = records[record, column.TAG] - FIRST_SYMBOL
+    word = records[record, column.WORD] - FIRST_SYMBOL
     pools = parser.transition, parser.label, parser.tag, parser.word
     queries = work.transition, work.label, work.tag, work.word
     for i in range(len(pools)):

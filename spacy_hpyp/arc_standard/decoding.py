@@ -68,23 +68,15 @@ def decode_block(task: Task, block: int, parses: Parses, records: np.ndarray) ->
 @jit
 def _read(search, records, beam, parses, start, end):
     """Read the parse of words `start` to `end` - 1 off a final beam."""
-    heads, labels, tags = (
-        parses.heads[start:end],
-        parses.labels[start:end],
-        parses.tags[start:end],
-    )
+    heads, labels = parses.heads[start:end], parses.labels[start:end]
+    tags = parses.tags[start:end]
     if not search.marginals:
         read_parse(records, beam[highest(beam["theta"])].record, heads, labels, tags)
         return
     posterior = read_posterior(records, beam, end - start, search.temperature)
     choose(posterior, search.consensus, heads, labels, tags)
-    find_marginals(
-        posterior,
-        heads,
-        tags,
-        parses.head_probability[start:end],
-        parses.tag_probability[start:end],
-    )
+    p_heads, p_tags = parses.head_probability[start:end], parses.tag_probability[start:end]
+    find_marginals(posterior, heads, tags, p_heads, p_tags)
     if search.guides:
         find_guides(posterior, parses.guides, start)
 

@@ -37,10 +37,7 @@ DERIVATION = np.dtype(
     [
         ("theta", np.float64),  # The log-weight
         ("k", np.int64),  # The number of particles
-        (
-            "heuristic",
-            np.float64,
-        ),  # How well the last tag fits the words to come, see `future_cost`
+        ("heuristic", np.float64),  # The promise of the last tag, see `future_cost`
         ("record", np.int32),  # The configuration
         ("depth", np.int32),  # The depth of its stack
         ("step", np.int32),  # How many actions of the retained particle are done, else NONE
@@ -82,10 +79,8 @@ def particle_filter(task, block, first, last, beam, records, rng):
         # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles;
         # with `TOP` two each, so that one shifts and one reduces.
         beam, used = np.empty(_SMALLEST, DERIVATION), begin(records)
-        k, step = (
-            2 if scheme == TOP else search.particles,
-            0 if retained.actions[0] != NONE else NONE,
-        )
+        k = 2 if scheme == TOP else search.particles
+        step = 0 if retained.actions[0] != NONE else NONE
         size = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step, 0)
         sums.tagged[0], sums.before[0] = -inf, 0.0
     # for i ← 1 to N (and a pass that ends the derivations)

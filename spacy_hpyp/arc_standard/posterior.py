@@ -162,13 +162,8 @@ def find_guides(posterior, guides, start):
         row = start + word
         head_probability, probability = guides.head_probability[row], posterior.probability
         find_leading(probability, own, heads, guides.heads[row], head_probability)
-        find_leading(
-            probability,
-            posterior.tags[:, word],
-            tags,
-            guides.tags[row],
-            guides.tag_probability[row],
-        )
+        p_tags, own_tags = guides.tag_probability[row], posterior.tags[:, word]
+        find_leading(probability, own_tags, tags, guides.tags[row], p_tags)
         for rank in range(guides.heads.shape[1]):
             for i in range(m):
                 given_head[i] = probability[i] if own[i] == guides.heads[row, rank] else 0.0

@@ -55,9 +55,7 @@ class Sums(NamedTuple):
     syntactic: np.ndarray  # float64[tokens]
     lexical: np.ndarray  # float64[tokens]
     log_probability: np.ndarray  # float64[tokens]
-    tagged: (
-        np.ndarray
-    )  # float64[1]: the log-sum of the weights that generate this word with any tag
+    tagged: np.ndarray  # float64[1]: log-sum of the weights that generate this word with any tag
     before: np.ndarray  # float64[1]: the log-sum of the weights after the word before
 
 
@@ -133,11 +131,9 @@ def sampling_task(
 
 def new_sums(tokens: int, parses: Parses | None = None) -> Sums:
     """Make the sums of some tokens, to be written into their parses if these are given."""
-    parts = (
-        np.empty((3, tokens))
-        if parses is None
-        else (parses.syntactic, parses.lexical, parses.log_probability)
-    )
+    if parses is None:
+        return Sums(*np.empty((3, tokens)), np.empty(1), np.empty(1))
+    parts = parses.syntactic, parses.lexical, parses.log_probability
     return Sums(*parts, np.empty(1), np.empty(1))
 
 
@@ -187,10 +183,8 @@ def best_arcs(task, records, top, particles):
     for group in range(ENDS, DIRECTIONS):
         for k in range(found.shape[1]):
             if found[group, k] > 0.0:
-                options.outcome[count], options.probability[count] = (
-                    work.best_action[group, k],
-                    found[group, k],
-                )
+                options.outcome[count] = work.best_action[group, k]
+                options.probability[count] = found[group, k]
                 options.heuristic[count] = 0.0
                 count += 1
     return count
@@ -226,11 +220,8 @@ def best_tags(task, records, top, word, particles):
     slot, known = recall(query.memo.fingerprint, key)
     if not known:
         _score_tags(task, records, top, word, task.search.tag_threshold / 8.0**magnitude, slot)
-    found, probability, heuristic = (
-        query.memo.outcome[slot],
-        query.memo.probability[slot],
-        task.heuristic[word],
-    )
+    found, probability = query.memo.outcome[slot], query.memo.probability[slot]
+    heuristic = task.heuristic[word]
     most, count = len(probability) - 1, 0
     while count < most and probability[count] > 0.0:
         options.outcome[count], options.probability[count] = found[count], probability[count]
@@ -249,11 +240,8 @@ def _best_actions(task, records, top, word, end):
     If actions are factored each class has its probability, and `_best_labels` fills in the labels.
     """
     model, work, query = task.model, task.work, task.work.transition
-    action, probability, kind = (
-        work.best_action,
-        work.best_probability,
-        kind_of(records[top, column.DEPTH]),
-    )
+    action, probability = work.best_action, work.best_probability
+    kind = kind_of(records[top, column.DEPTH])
     labels = action.shape[1]
     if not is_factored(model):
         slot, known = look_up(model.transition, records, top, 0, 0, query)
@@ -268,10 +256,8 @@ def _best_actions(task, records, top, word, end):
                 keep_best(best[first:last], found[first:last], outcome, query.distribution[outcome])
         for group in range(DIRECTIONS):
             for k in range(labels):
-                action[group, k], probability[group, k] = (
-                    best[group * labels + k],
-                    found[group * labels + k],
-                )
+                action[group, k] = best[group * labels + k]
+                probability[group, k] = found[group * labels + k]
     else:
         action[:] = NONE
         action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
@@ -352,12 +338,9 @@ def _score_tags(task, records, top, word, negligible, slot):
         if distribution[tag] * usual[i] * work.promise[tag] < negligible * likely:
             continue
         read_context(model.word.elements, records, top, tag, word_row)
-        probability = (
-            predict_one(model.word, word_row, outcome, work.word.scratch) * p_observed[tag]
-        )
-        keep_best(
-            tags, probabilities[:most], tag, distribution[tag] * probability * work.promise[tag]
-        )
+        p_word = predict_one(model.word, word_row, outcome, work.word.scratch) * p_observed[tag]
+        score = distribution[tag] * p_word * work.promise[tag]
+        keep_best(tags, probabilities[:most], tag, score)
     for i in range(most):
         if tags[i] != NONE:
             probabilities[i] /= work.promise[tags[i]]
@@ -371,11 +354,8 @@ def find_directions(model, records, top, work):
     """Find p(shift), p(end) and the directions of a factored model, or all actions of another
     one.
     """
-    depth, action, direction = (
-        records[top, column.DEPTH],
-        work.actions,
-        work.transition.distribution,
-    )
+    depth = records[top, column.DEPTH]
+    action, direction = work.actions, work.transition.distribution
     action[:] = 0.0
     if not is_factored(model):
         ask_all(model.transition, records, top, 0, 0, work.transition)
@@ -420,12 +400,8 @@ def _all_actions(task, records, top, word, end):
 
 @jitable
 def _all_tags(task, records, top, word):
-    model, query, options, found = (
-        task.model,
-        task.work.word,
-        task.work.options,
-        task.work.tag.distribution,
-    )
+    model, query = task.model, task.work.word
+    options, found = task.work.options, task.work.tag.distribution
     ask_all(model.tag, records, top, 0, 0, task.work.tag)
     form, p_tags = task.blocks.words[word], 0.0
     first, last = model.tag_offsets[form], model.tag_offsets[form + 1]

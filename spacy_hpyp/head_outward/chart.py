@@ -35,10 +35,8 @@ from ..compiled import NONE, jit, jitable
 # exp(x) = 2^k exp(r), where k is a whole number and |r| is at most log(2) / 2.
 _LOG2_OF_E = log2(np.e)
 # log(2) in two parts, so that k times the first is exact (Cody & Waite 1980).
-_LOG_OF_2, _REST_OF_LOG_OF_2 = (
-    float.fromhex("0x1.62e42feep-1"),
-    float.fromhex("0x1.a39ef35793c76p-33"),
-)
+_LOG_OF_2 = float.fromhex("0x1.62e42feep-1")
+_REST_OF_LOG_OF_2 = float.fromhex("0x1.a39ef35793c76p-33")
 # Adding it to a number rounds that to an integer, the last bits of the sum.
 _ROUNDING = 1.5 * 2.0**52
 # The bias and the first bit of a float64's exponent.

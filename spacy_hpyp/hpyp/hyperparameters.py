@@ -88,12 +88,8 @@ def _count(small, large, listed, kind, tier, value, count):
     if value < _DENSE:
         small[kind, tier, value] += count
         return listed
-    large[listed, 0], large[listed, 1], large[listed, 2], large[listed, 3] = (
-        kind,
-        tier,
-        value,
-        count,
-    )
+    large[listed, 0], large[listed, 1] = kind, tier
+    large[listed, 2], large[listed, 3] = value, count
     return listed + 1
 
 

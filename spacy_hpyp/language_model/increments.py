@@ -103,7 +103,8 @@ def measure_beams(
     blocks, layout = encode_docs(docs, model.encoder, given_tags=given_tags)
     # Rare words are read as in surprisals.
     blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
-    values = [np.empty((0, 7))]
+    width = 2 * len(ENTROPIES) + len(STRUCTURE)
+    values = [np.empty((0, width))]
     for beams in _follow(model, blocks, search, threads, parses=False):
         words = range(len(beams.size))
         analyses = [0.0, *(entropy_of(_analyses(beams, word)[0]) for word in words)]
@@ -113,10 +114,10 @@ def measure_beams(
         values.append(np.concatenate([*pairs, beams.structure], axis=1))
     of_words, found = np.concatenate(values), []
     for doc, words in zip(docs, layout.words):
-        of_tokens = np.zeros((len(doc), 7))
+        of_tokens = np.zeros((len(doc), width))
         of_tokens[layout.token[words]] = of_words[words]
         entropies = {name: of_tokens[:, 2 * i : 2 * i + 2] for i, name in enumerate(ENTROPIES)}
-        found.append(entropies | dict(zip(STRUCTURE, of_tokens[:, 4:].T)))
+        found.append(entropies | dict(zip(STRUCTURE, of_tokens[:, -len(STRUCTURE) :].T)))
     return found
 
 

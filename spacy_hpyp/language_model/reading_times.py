@@ -189,10 +189,8 @@ def _effects(
         lagged = [name for name in tested if _LAG.sub("", name) == term and name in deviation]
         for names in [[name] for name in lagged] + [lagged] * (len(lagged) > 1):
             chosen = deviation.index.isin(names).astype(np.float64)
-            test, standardized = (
-                found.t_test((chosen / deviation.to_numpy())[None]),
-                found.t_test(chosen[None]),
-            )
+            test = found.t_test((chosen / deviation.to_numpy())[None])
+            standardized = found.t_test(chosen[None])
             low, high = np.squeeze(test.conf_int()).tolist()
             effects.append(
                 {

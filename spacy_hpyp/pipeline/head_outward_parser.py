@@ -150,10 +150,8 @@ class HeadOutwardParser(ParserWithCandidates, HeadOutwardComponent):
                     np.concatenate([part[column][j] for part, j in zip(of_sentence, chosen)])
                     for column in (0, 1)
                 )
-                within, whole_sentence = (
-                    offsets[first : last + 1] - start,
-                    np.array([0, end - start]),
-                )
+                within = offsets[first : last + 1] - start
+                whole_sentence = np.array([0, end - start])
                 rows.append((*_one_tree_each(heads, labels, within, whole_sentence), score))
             columns, token = map(np.array, zip(*rows)), found.layout.token[start:end]
             candidates.append(trees_of(doc, token, *columns, self._label_names))

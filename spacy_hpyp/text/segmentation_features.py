@@ -55,6 +55,8 @@ _CHARACTER_TEMPLATES = 5 + len(_EXACT_SPANS) + len(_LOWER_SPANS)
 #: Numbers of features of tokens, of sentences, and of classes, which follow either.
 TOKEN_TEMPLATES, SENTENCE_TEMPLATES = _CHARACTER_TEMPLATES + 20, _CHARACTER_TEMPLATES + 32
 CLASS_TEMPLATES = 3
+# Features of sentences are hashed after those of tokens and their classes.
+_FIRST_OF_SENTENCES = 1 + TOKEN_TEMPLATES + CLASS_TEMPLATES
 
 
 @struct
@@ -294,21 +296,16 @@ def _write_character_features(places, padded, i, stop):
 
 
 @jitable
-def _finish(places, weights, templates, words, here, own):
+def _finish(places, weights, first, templates, words, here, own):
     """Write features of the classes of a word and of the next one, if there are classes, and make
     all features places in the table.
 
-    templates (int): The number of other templates.
+    first (int), templates (int): The number of the first template, and how many read no classes.
     words (tuple[int, int]): The places of the two words in the table of words.
     """
-    first = 1
-    if templates == SENTENCE_TEMPLATES:
-        first += TOKEN_TEMPLATES + CLASS_TEMPLATES
     if len(places) > templates:
-        group, following = (
-            np.int64(weights.of_class[words[0]]),
-            np.int64(weights.of_class[words[1]]),
-        )
+        group = np.int64(weights.of_class[words[0]])
+        following = np.int64(weights.of_class[words[1]])
         classes = (_join(group, here), _join(group, following), _join(following, own))
         _write(places, templates, classes)
     for n in range(len(places)):
@@ -361,7 +358,7 @@ def find_token_features(places, weights, padded, i, token, before):
     )
     _write_character_features(places, padded, i, stop)
     _write(places, _CHARACTER_TEMPLATES, features)
-    _finish(places, weights, TOKEN_TEMPLATES, (place, rest_place), here, kind[i])
+    _finish(places, weights, 1, TOKEN_TEMPLATES, (place, rest_place), here, kind[i])
 
 
 @jitable
@@ -430,4 +427,5 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
     )
     _write_character_features(places, padded, i, i + MARGIN)
     _write(places, _CHARACTER_TEMPLATES, features)
-    _finish(places, weights, SENTENCE_TEMPLATES, (place, next_place), here, own)
+    words = place, next_place
+    _finish(places, weights, _FIRST_OF_SENTENCES, SENTENCE_TEMPLATES, words, here, own)

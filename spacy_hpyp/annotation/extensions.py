@@ -15,6 +15,7 @@ from .user_data import (
     PARSES,
     SUMMED,
     WRITTEN,
+    KeptParse,
     attribute_key,
     attribute_keys,
     kept_parses,
@@ -80,10 +81,15 @@ def _word_class(token: Token) -> str | None:
     return None if classes is None else path_of(classes, token.text)
 
 
+def _kept_parses(doc: Doc) -> dict[str, KeptParse]:
+    return kept_parses(to_word_doc(doc))
+
+
+# Getters are functions of the module: spaCy sends them to the processes of `nlp.pipe`.
 _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Token, "latent_state"): {"default": None},
     (Doc, "guide"): {"default": None},
-    (Doc, PARSES): {"getter": lambda doc: kept_parses(to_word_doc(doc))},
+    (Doc, PARSES): {"getter": _kept_parses},
     **{(Token, name): {"getter": partial(_value, name)} for name in SUMMED},
     **{(Token, name): {"getter": partial(_probability, name)} for name in _PROBABILITIES},
     (Token, "surprisal"): {"getter": _surprisal},

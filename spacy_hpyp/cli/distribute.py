@@ -1,6 +1,6 @@
 """`--ray`: a Ray cluster does the work of a command, file by file."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +25,7 @@ def distribute(
     texts: Iterable[Path],
     output: Path | None,
     *,
+    reads: Sequence[str],
     ending: str,
     address: str,
     workers: int | None,
@@ -33,6 +34,7 @@ def distribute(
 
     load (Callable): A function of a module; it gets the pipeline and the settings.
     output (Path | None): A folder.
+    reads (Sequence[str]), ending (str): The endings of input files in folders, and of output.
     address (str), workers (int | None): See the options of `hpyp parse`.
     RAISES (ValueError): If something is missing, or fails.
     """
@@ -43,7 +45,7 @@ def distribute(
         raise ValueError(f"'{model}' is neither a path nor an installed package.")
     # Nodes may have a package in different places.
     load = partial(load, str(path) if path.exists() else model, **settings)
-    shards = find_shards(texts)
+    shards = find_shards(texts, reads)
     task = Task(load, output.absolute(), ending)
     run = {
         "command": load.func.__module__,

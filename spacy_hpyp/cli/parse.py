@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..distributed.run import Write, unique_names
+from ..distributed.run import ENDINGS, Write, unique_names
 from ..pipeline.corpus import mark_sentence
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import Block, blocks_of
@@ -69,7 +69,7 @@ def parse(
         if threads is not None or STDIN in texts:
             raise ValueError("--ray works without --threads and stdin: use --workers and files.")
         settings = {"keep": keep, "per_line": per_line}
-        place = {"ending": "conllu", "address": ray, "workers": workers}
+        place = {"reads": ENDINGS, "ending": "conllu", "address": ray, "workers": workers}
         distribute(_load_writer, model, settings, texts, output, **place)
         return
     existing(texts)

@@ -108,7 +108,7 @@ def surprisal(
             )
         settings = {"by": by, "punctuation": not no_punctuation, "entropy": entropy}
         settings |= {"per_line": per_line, "particles": particles, "segment_with": segment_with}
-        place = {"ending": "tsv", "address": ray, "workers": workers}
+        place = {"reads": [".txt"], "ending": "tsv", "address": ray, "workers": workers}
         return distribute(_load_writer, model, settings, texts, output, **place)
     existing(texts)
     if len(texts) > 1 and any(map(is_table, texts)):

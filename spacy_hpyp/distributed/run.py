@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TextIO
 
 from ..storage import replace_file, replacing
 
-_ENDINGS = (".txt", ".conllu")
+#: Endings of the files of text in a folder.
+ENDINGS = (".txt", ".conllu")
 # Repetitions of a shard whose worker died.
 _REPEATED = 2
 # Tasks and results of Ray are small: paths and messages.
@@ -75,18 +76,18 @@ class Task(NamedTuple):
             write(Path(shard.path), shard.name, file)
 
 
-def find_shards(paths: Iterable[Path]) -> list[Shard]:
+def find_shards(paths: Iterable[Path], endings: Sequence[str] = ENDINGS) -> list[Shard]:
     """Find the files to work on.
 
-    paths (Iterable[Path]): Files, and folders of .txt and .conllu files.
+    paths (Iterable[Path]): Files, and folders of files with one of the endings.
     RAISES (ValueError): If there is no such file at one of them.
     """
     found: dict[Path, None] = {}
     for path in map(Path.absolute, paths):
-        below = sorted(file for file in path.rglob("*") if file.suffix.lower() in _ENDINGS)
+        below = sorted(file for file in path.rglob("*") if file.suffix.lower() in endings)
         files = [path] if path.is_file() else below
         if not files:
-            raise ValueError(f"There is no file of text ({', '.join(_ENDINGS)}) at '{path}'.")
+            raise ValueError(f"There is no file of text ({', '.join(endings)}) at '{path}'.")
         found |= dict.fromkeys(files)
     return [
         Shard(number, str(path), name, path.stat().st_size)

@@ -1,11 +1,13 @@
 """Log-probabilities of documents, sentences and tokens, and what becomes of them elsewhere."""
 
+import pickle
 import subprocess
 import sys
 from math import log
 
 import pytest
 from spacy.tokens import Doc, DocBin
+from spacy.tokens.underscore import Underscore
 
 from spacy_hpyp.annotation.user_data import WRITTEN
 
@@ -94,6 +96,10 @@ def test_model_without_words_is_surprised_by_tags_only(toy):
     for token in nlp(doc):
         assert token._.surprisal_lexical == 0.0
         assert token._.surprisal == token._.surprisal_syntactic > 0.0
+
+
+def test_extensions_can_be_sent_to_spawned_processes():
+    pickle.loads(pickle.dumps(Underscore.get_state()))
 
 
 def test_what_another_package_has_registered_is_named_in_a_warning():

@@ -1,5 +1,7 @@
 """Each file is a shard, which becomes one file of the output, without Ray."""
 
+from pathlib import Path
+
 import pytest
 from command_line import run
 
@@ -21,6 +23,7 @@ def test_files_are_found_in_folders(write, tmp_path):
         write("text", f"{folder}/{name}")
     paths = [shard.path for shard in find_shards([tmp_path / "x"])]
     assert paths == [f"{tmp_path}/x/a.txt", f"{tmp_path}/x/y/b.conllu"]
+    assert [Path(one.path).name for one in find_shards([tmp_path / "x"], [".txt"])] == ["a.txt"]
     assert [shard.name for shard in find_shards([tmp_path])] == ["a", "b", "a.2"]
     with pytest.raises(ValueError, match="no file of text"):
         find_shards([tmp_path / "w"])

@@ -19,9 +19,8 @@ import spacy
 import typer
 from wasabi import msg
 
-from spacy_hpyp.annotation.encoding import read_uncased, uncased_key
-from spacy_hpyp.annotation.sentences import UncasedWords
 from spacy_hpyp.annotation.syntactic_words import to_word_doc
+from spacy_hpyp.annotation.uncased_words import UncasedWords, read_uncased, uncased_key
 from spacy_hpyp.head_outward.latent_states import LatentStates
 from spacy_hpyp.head_outward.states import DEPENDENCIES, LDA, SEMANTIC, SYNTACTIC
 from spacy_hpyp.pipeline.documents import read_treebank

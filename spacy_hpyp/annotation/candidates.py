@@ -10,9 +10,9 @@ from ..compiled import NONE
 from ..spacy_internals import nonproj
 from .arrays import Posterior, Share
 from .encoding import Layout, layout_of, write_tags, write_trees
-from .extensions import forget_all
 from .sentences import ROOT_LABEL, Encoder, GoldSentence, projective_tree
 from .syntactic_words import to_word_doc, write_back
+from .user_data import forget_all
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, IS_SPACE, LEMMA, LOWER, MORPH, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.attrs import DEP, HEAD, IDX, IS_SPACE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.tokens import Doc
 
 from ..compiled import NONE
 from ..spacy_internals import nonproj
 from .arrays import Blocks, Parses, block_starts, offsets_of
-from .extensions import bits, write_extensions, write_probability
-from .sentences import (
-    ROOT_LABEL,
-    SPACE_LABEL,
-    Encoder,
-    RawSentence,
-    UncasedWords,
-    content_key,
-    tree_problem,
+from .sentences import ROOT_LABEL, SPACE_LABEL, Encoder, RawSentence, tree_problem
+from .user_data import (
+    PROBABILITIES,
+    UNCALIBRATED,
+    WRITTEN,
+    attribute_keys,
+    forget_all,
+    remove,
+    write_entries,
 )
-from .user_data import remove
 
 #: The tag of white space.
 SPACE_TAG = "_SP"
@@ -31,7 +30,6 @@ NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
 GOES_ON, BEGINS = 0, 1
 
 _ATTRIBUTES = {"tag": TAG, "pos": POS, "morph": MORPH, "lemma": LEMMA}
-_UNCASED = [LOWER, HEAD, DEP, SENT_START, IS_SPACE]
 
 
 class UnknownTagWarning(UserWarning):
@@ -121,10 +119,8 @@ def read_attribute(
     attribute (str): "tag", "pos", "morph" or "lemma".
     RETURNS (tuple[list[str], int64[words]]): Distinct values, "" for none, and that of each word.
     """
-    rows = [
-        doc.to_array([_ATTRIBUTES[attribute]]).ravel()[token]
-        for doc, token in zip(docs, layout.tokens)
-    ]
+    attr = _ATTRIBUTES[attribute]
+    rows = [doc.to_array([attr]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
     return _distinct_strings(docs, np.concatenate([np.empty(0, np.uint64), *rows]))
 
 
@@ -220,25 +216,6 @@ def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[st
     return [docs[i][token].text for i, token in zip(doc.tolist(), layout.token[places].tolist())]
 
 
-def read_uncased(doc: Doc) -> UncasedWords:
-    """Read the words of a Doc with their parents."""
-    located = located_sentences(doc)
-    rows = np.concatenate([np.empty((0, 4), np.int64), *(each.rows for each, _ in located)])
-    place = np.arange(len(rows))
-    return UncasedWords(
-        [doc.vocab.strings[orth].lower() for orth in rows[:, 0].view(np.uint64).tolist()],
-        np.concatenate([np.empty(0, np.int64), *(token for _, token in located)]),
-        np.where(rows[:, 3] == 0, NONE, place + rows[:, 3]).astype(np.int32),
-        rows[:, 2] != 0,
-        offsets_of([len(token) for _, token in located]),
-    )
-
-
-def uncased_key(doc: Doc) -> bytes:
-    """Return a digest of what `read_uncased` reads."""
-    return content_key(doc.to_array(_UNCASED).tobytes())
-
-
 # Writing
 
 
@@ -315,6 +292,39 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: E
             "tag_prob": parses.tag_probability[words],
         }
         write_extensions(doc, layout.token[words], values)
+
+
+def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:
+    """Write values of `WRITTEN` into a Doc. White space has the probability 1.
+
+    token (int64[words]): The positions of the words.
+    values (dict[str, float64[words]]): By attribute; NaN is not written.
+    """
+    forget_all(doc)
+    offsets = doc.to_array(IDX).tolist()
+    for name in WRITTEN:
+        unknown = name in PROBABILITIES or bool(np.isnan(values[name]).any())
+        column = np.full(len(doc), None if unknown else 0.0, dtype=object)
+        column[token] = np.where(np.isnan(values[name]), None, values[name])
+        found = zip(attribute_keys(name, offsets), column.tolist())
+        doc.user_data.update((key, value) for key, value in found if value is not None)
+
+
+def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
+    """Write a probability of words.
+
+    token (int64[words]): The positions of the words.
+    name (str): The attribute. With "head_prob", the component counts as calibrated.
+    values (float64[words]): Probabilities; NaN for unknown ones.
+    """
+    if name == "head_prob":
+        remove(doc.user_data, (UNCALIBRATED,))
+    write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
+
+
+def bits(nats: np.ndarray) -> np.ndarray:
+    """Convert log-probabilities in nats to surprisals."""
+    return -nats / np.log(2.0) + 0.0
 
 
 def write_trees(

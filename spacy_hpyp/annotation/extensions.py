@@ -3,31 +3,22 @@
 import warnings
 from collections.abc import Iterable
 from functools import partial
-from math import log
 from typing import Any
 
-import numpy as np
-from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
 from .syntactic_words import to_word_doc, words_of_doc, words_of_token
 from .user_data import (
     PARSES,
+    PROBABILITIES,
+    SENTENCE,
     SUMMED,
-    WRITTEN,
+    UNCALIBRATED,
     KeptParse,
     attribute_key,
     attribute_keys,
     kept_parses,
-    remove,
-    write_entries,
 )
-
-# The log-probability of a sentence, at its first token.
-_SENTENCE = "sentence_log_prob"
-# The component that has written probabilities without calibrating them.
-_UNCALIBRATED = "uncalibrated_by"
-_PROBABILITIES = ("head_prob", "tag_prob")
 
 
 def _value(name: str, token: Token) -> Any:
@@ -42,7 +33,7 @@ def _value(name: str, token: Token) -> Any:
 
 
 def _probability(name: str, token: Token) -> Any:
-    component = _value(_UNCALIBRATED, token)
+    component = _value(UNCALIBRATED, token)
     if component is not None:
         # Python shows a text from this line only once.
         warnings.warn(
@@ -70,7 +61,7 @@ def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
         sentences = list(tokens.sents) if tokens[0].doc.has_annotation("SENT_START") else []
         if sum(map(len, sentences)) == len(tokens):
             data = tokens[0].doc.user_data
-            values = [data.get(attribute_key(_SENTENCE, each[0].idx)) for each in sentences]
+            values = [data.get(attribute_key(SENTENCE, each[0].idx)) for each in sentences]
     return None if None in values else sum(values, 0.0)
 
 
@@ -91,7 +82,7 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Doc, "guide"): {"default": None},
     (Doc, PARSES): {"getter": _kept_parses},
     **{(Token, name): {"getter": partial(_value, name)} for name in SUMMED},
-    **{(Token, name): {"getter": partial(_probability, name)} for name in _PROBABILITIES},
+    **{(Token, name): {"getter": partial(_probability, name)} for name in PROBABILITIES},
     (Token, "surprisal"): {"getter": _surprisal},
     (Token, "sent_end_prob"): {"default": None},
     (Token, "word_class"): {"getter": _word_class},
@@ -134,62 +125,3 @@ def register_extensions() -> None:
             "remove them before it is imported.",
             stacklevel=1,
         )
-
-
-def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:
-    """Write values of `WRITTEN` into a Doc. White space has the probability 1.
-
-    token (int64[words]): The positions of the words.
-    values (dict[str, float64[words]]): By attribute; NaN is not written.
-    """
-    forget_all(doc)
-    offsets = doc.to_array(IDX).tolist()
-    for name in WRITTEN:
-        unknown = name in _PROBABILITIES or bool(np.isnan(values[name]).any())
-        column = np.full(len(doc), None if unknown else 0.0, dtype=object)
-        column[token] = np.where(np.isnan(values[name]), None, values[name])
-        found = zip(attribute_keys(name, offsets), column.tolist())
-        doc.user_data.update((key, value) for key, value in found if value is not None)
-
-
-def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
-    """Write a probability of words.
-
-    token (int64[words]): The positions of the words.
-    name (str): The attribute. With "head_prob", the component counts as calibrated.
-    values (float64[words]): Probabilities; NaN for unknown ones.
-    """
-    if name == "head_prob":
-        remove(doc.user_data, (_UNCALIBRATED,))
-    write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
-
-
-def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
-    """Let readers of probabilities be warned that a component has not calibrated them."""
-    for doc in docs:
-        write_entries(doc, _UNCALIBRATED, [component] * len(doc))
-
-
-def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
-    """Write log-probabilities of whole sentences in the place of those of tokens.
-
-    starts (int64[sentences]): The first token of each.
-    values (float64[sentences]): In nats.
-    """
-    remove(doc.user_data, (_SENTENCE, *SUMMED))
-    write_entries(doc, _SENTENCE, values.tolist(), starts)
-
-
-def forget_probabilities(doc: Doc) -> None:
-    """Forget the probabilities of arcs and tags."""
-    remove(doc.user_data, (*_PROBABILITIES, _UNCALIBRATED))
-
-
-def forget_all(doc: Doc) -> None:
-    """Forget all probabilities and surprisals."""
-    remove(doc.user_data, (_SENTENCE, _UNCALIBRATED, *WRITTEN))
-
-
-def bits(nats: np.ndarray) -> np.ndarray:
-    """Convert log-probabilities in nats to surprisals."""
-    return -nats / log(2.0) + 0.0

@@ -77,40 +77,6 @@ class RawSentence:
 GoldDocument = Sequence[RawSentence]
 
 
-@dataclass(frozen=True)
-class UncasedWords:
-    """The words of a Doc, or of some of its sentences, for models of uncased words without tags.
-
-    forms (list[str]): The words in lower case.
-    token (int64[n]): Their positions in the Doc.
-    heads (int32[n]): The positions of their parents among the words; `NONE` for the root's
-        children.
-    is_attached (bool[n]): Whether the parent is known; otherwise the head is `NONE`.
-    offsets (int64[sentences + 1]): The start of each sentence.
-    """
-
-    forms: list[str]
-    token: np.ndarray
-    heads: np.ndarray
-    is_attached: np.ndarray
-    offsets: np.ndarray
-
-    def complete(self) -> "UncasedWords":
-        """Return the sentences all of whose words have known parents in the sentence."""
-        sentence = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        is_inside = (self.heads == NONE) | (sentence[self.heads] == sentence)
-        lost = np.unique(sentence[~(self.is_attached & is_inside)])
-        kept = ~np.isin(sentence, lost)
-        number = np.cumsum(kept) - 1
-        return UncasedWords(
-            [form for form, is_kept in zip(self.forms, kept) if is_kept],
-            self.token[kept],
-            np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32),
-            self.is_attached[kept],
-            offsets_of(np.delete(np.diff(self.offsets), lost)),
-        )
-
-
 def tree_problem(rows: np.ndarray) -> str | None:
     """Return why a sentence has no complete tree, given rows of `RawSentence`."""
     _, _, deps, offsets = rows.T

@@ -19,6 +19,11 @@ from spacy.tokens import Doc
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
 #: The value of several words or tokens is the sum of theirs.
 SUMMED = WRITTEN[:3]
+PROBABILITIES = WRITTEN[3:]
+#: The log-probability of a sentence, at its first token.
+SENTENCE = "sentence_log_prob"
+#: The component that has written probabilities without calibrating them.
+UNCALIBRATED = "uncalibrated_by"
 PARSES = "hpyp_parses"
 
 _KEPT = "._.", PARSES, None, None
@@ -52,6 +57,32 @@ def write_entries(
     """Write a value for each token, or for those at given positions (int64[*])."""
     offsets = doc.to_array(IDX) if token is None else doc.to_array(IDX)[token]
     doc.user_data.update(zip(attribute_keys(name, offsets.tolist()), values))
+
+
+def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
+    """Let readers of probabilities be warned that a component has not calibrated them."""
+    for doc in docs:
+        write_entries(doc, UNCALIBRATED, [component] * len(doc))
+
+
+def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
+    """Write log-probabilities of whole sentences in the place of those of tokens.
+
+    starts (int64[sentences]): The first token of each.
+    values (float64[sentences]): In nats.
+    """
+    remove(doc.user_data, (SENTENCE, *SUMMED))
+    write_entries(doc, SENTENCE, values.tolist(), starts)
+
+
+def forget_probabilities(doc: Doc) -> None:
+    """Forget the probabilities of arcs and tags."""
+    remove(doc.user_data, (*PROBABILITIES, UNCALIBRATED))
+
+
+def forget_all(doc: Doc) -> None:
+    """Forget all probabilities and surprisals."""
+    remove(doc.user_data, (SENTENCE, UNCALIBRATED, *WRITTEN))
 
 
 class KeptParse(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import srsly
 import typer
 from spacy.cli.train import train
+from spacy.util import load_config
 from wasabi import msg
 
 from ..spacy_internals import parse_config_overrides
@@ -153,7 +154,16 @@ def _train(
     # spaCy's output belongs to the progress.
     with redirect_stdout(sys.stderr):
         if parser is not None:
-            common = {name: value for name, value in overrides.items() if name.startswith(_COMMON)}
+            # The pipeline takes its parser from the trained one, with the parser's settings.
+            components = load_config(config)["components"]
+            sourced = tuple(
+                f"components.{name}." for name, one in components.items() if "source" in one
+            )
+            names = (*_COMMON, *sourced)
+            common = {name: value for name, value in overrides.items() if name.startswith(names)}
+            overrides = {
+                name: overrides[name] for name in overrides if not name.startswith(sourced)
+            }
             settings = {**common, **own, "components.hpyp_parser.guides": True}
             train(parser, folder / "parser", overrides=settings)
             # In a tiny treebank, the best model may have learned from the first batch alone.

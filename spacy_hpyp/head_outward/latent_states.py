@@ -9,8 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.encoding import read_uncased
-from ..annotation.sentences import UncasedWords
+from ..annotation.uncased_words import UncasedWords, read_uncased
 from ..compiled import NONE
 from ..hpyp.franchise import new_franchise
 from ..hpyp.hyperparameters import resample

@@ -10,9 +10,9 @@ from spacy.training import Example
 
 from ..annotation.candidates import Candidates, best_combinations, trees_of
 from ..annotation.encoding import Words, write_trees
-from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilities
 from ..annotation.sentences import GoldDocument, join
 from ..annotation.syntactic_words import to_word_doc
+from ..annotation.user_data import mark_uncalibrated, write_sentence_probabilities
 from ..compiled import NONE
 from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel, read_docs
 from ..head_outward.parsing import HeadOutwardTrees, best_trees, parse, tree_log_probabilities

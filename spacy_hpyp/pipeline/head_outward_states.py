@@ -9,8 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.encoding import read_uncased, uncased_key
-from ..annotation.sentences import UncasedWords
+from ..annotation.uncased_words import UncasedWords, read_uncased, uncased_key
 from ..annotation.user_data import remove, write_entries
 from ..head_outward.latent_states import LATENT_STATES, LatentStates
 from ..training.treebank import Seen

@@ -15,10 +15,10 @@ from thinc.api import Optimizer
 from ..annotation.arrays import Parses, with_letters
 from ..annotation.candidates import Candidates, Marginals, distinct_parses, marginals, trees_of
 from ..annotation.encoding import Layout, encode_docs, layout_of, write_parses
-from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
 from ..annotation.sentences import GoldDocument
 from ..annotation.syntactic_words import to_word_doc
+from ..annotation.user_data import mark_uncalibrated
 from ..arc_standard.architectures import JOINT_MODEL, thinc_model
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.model import JointModel, TreeLogProbs

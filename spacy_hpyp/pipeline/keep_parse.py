@@ -5,9 +5,8 @@ from collections.abc import Callable
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotation.extensions import forget_probabilities
 from ..annotation.syntactic_words import to_word_doc, write_back
-from ..annotation.user_data import current_parse, keep, take_back
+from ..annotation.user_data import current_parse, forget_probabilities, keep, take_back
 from .base import StoredPipe, components_before
 
 

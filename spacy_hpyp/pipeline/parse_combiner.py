@@ -8,10 +8,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import joined
-from ..annotation.encoding import Layout, write_tags, write_trees
-from ..annotation.extensions import forget_probabilities, write_probability
+from ..annotation.encoding import Layout, write_probability, write_tags, write_trees
 from ..annotation.sentences import UNLABELLED
-from ..annotation.user_data import KeptParse, kept_parses, restore
+from ..annotation.user_data import KeptParse, forget_probabilities, kept_parses, restore
 from ..combining.votes import ABSENT, VOTES, Ballots, Names, Votes, cast, parses_of
 from ..settings import Settings
 from .alignment import tokens_in_trees

@@ -70,7 +70,7 @@ class Parser(TrainableComponent):
 
     @property
     def _tokens(self) -> str:
-        """The tokens to learn, see `alignment.sentences_of`."""
+        """The tokens to learn, see `alignment.gold_documents`."""
         return self.settings.tokens
 
     def _reset_training(self) -> None:

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..annotation.extensions import bits
+from ..annotation.encoding import bits
 from ..annotation.syntactic_words import to_word_doc, word_spans
 from ..annotation.user_data import entries_of
 from ..language_model.increments import measure_beams

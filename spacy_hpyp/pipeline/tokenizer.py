@@ -20,7 +20,7 @@ from spacy.util import get_lang_class, registry
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from ..annotation.extensions import write_probability
+from ..annotation.encoding import write_probability
 from ..annotation.syntactic_words import (
     Analysis,
     multiword_tokens,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy.attrs import DEP, HEAD
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.extensions import write_extensions, write_sentence_probabilities
+from spacy_hpyp.annotation.encoding import write_extensions
 from spacy_hpyp.annotation.syntactic_words import (
     Analysis,
     WordsInFlight,
@@ -18,7 +18,14 @@ from spacy_hpyp.annotation.syntactic_words import (
     write_back,
     write_words,
 )
-from spacy_hpyp.annotation.user_data import WRITTEN, current_parse, keep, take_back, write_entries
+from spacy_hpyp.annotation.user_data import (
+    WRITTEN,
+    current_parse,
+    keep,
+    take_back,
+    write_entries,
+    write_sentence_probabilities,
+)
 
 VOCAB = spacy.blank("xx").vocab
 

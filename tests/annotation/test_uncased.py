@@ -5,7 +5,7 @@ can be left out.
 import spacy
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.encoding import read_uncased, uncased_key
+from spacy_hpyp.annotation.uncased_words import read_uncased, uncased_key
 
 VOCAB = spacy.blank("en").vocab
 

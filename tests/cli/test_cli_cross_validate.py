@@ -123,19 +123,25 @@ def test_what_is_learned_from_cannot_be_another_file(folder):
     )
 
 
-def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkeypatch):
+def test_the_parser_that_guides_has_its_settings_and_the_classes_of_the_pipeline(
+    tmp_path, monkeypatch
+):
     calls = []
     monkeypatch.setattr(
         module, "train", lambda config, folder, overrides: calls.append((config, overrides))
     )
     monkeypatch.setattr(module, "guides", lambda *arguments: None)
     overrides = {"nlp.lang": "ta", "paths.classes": "classes.txt", "training.max_steps": 2}
-    module._train("guided", tmp_path, {"train": "a", "dev": "b"}, overrides, "pool")
+    overrides["components.hpyp_parser.particles"] = 7
+    config = Path(__file__).parents[2] / "configs" / "guided.cfg"
+    module._train(config, tmp_path, {"train": "a", "dev": "b"}, overrides, "pool")
     (parser, of_parser), (pipeline, of_pipeline) = calls
-    assert (parser, pipeline) == ("pool", "guided")
+    assert (parser, pipeline) == ("pool", config)
     assert of_parser["paths.classes"] == of_pipeline["paths.classes"] == "classes.txt"
     assert of_parser["nlp.lang"] == "ta"
     assert "training.max_steps" not in of_parser
+    assert of_parser["components.hpyp_parser.particles"] == 7
+    assert "components.hpyp_parser.particles" not in of_pipeline
     assert of_pipeline["paths.parser"] == str(tmp_path / "parser" / "model-last")
 
 

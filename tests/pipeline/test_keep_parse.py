@@ -6,7 +6,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.annotation.extensions import write_probability
+from spacy_hpyp.annotation.encoding import write_probability
 
 WORDS = "the dog sleeps . Kim waits .".split()
 

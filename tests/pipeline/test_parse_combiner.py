@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.extensions import write_probability
+from spacy_hpyp.annotation.encoding import write_probability
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import to_word_doc, write_back
 from spacy_hpyp.annotation.user_data import KeptParse, current_parse, keep

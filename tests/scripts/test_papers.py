@@ -16,8 +16,8 @@ import typer
 from papers_tables import TABLES, page, runs_of
 from spacy.tokens import DocBin
 
-from spacy_hpyp.annotation.encoding import read_uncased, uncased_key
 from spacy_hpyp.annotation.syntactic_words import to_word_doc
+from spacy_hpyp.annotation.uncased_words import read_uncased, uncased_key
 from spacy_hpyp.cli.commands import commands
 from spacy_hpyp.head_outward.latent_states import LatentStates
 from spacy_hpyp.pipeline.documents import read_treebank

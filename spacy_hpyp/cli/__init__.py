@@ -64,4 +64,4 @@ app.add_typer(hpyp)
 def main(
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error")] = False,
 ) -> None:
-    """Commands of the generative parser, the component hpyp_parser."""
+    """Train, run and evaluate hpyp_parser and the other components."""

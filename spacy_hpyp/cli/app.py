@@ -55,18 +55,18 @@ NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": _prepare_parent}
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
 AnyModel = Annotated[
-    str, argument("Trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
+    str, argument("Trained pipeline with an hpyp_parser, or model of 'hpyp ngram'")
 ]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
 Threads = Annotated[
-    int | None, option("Threads, instead of the pipeline's setting", "--threads -t")
+    int | None, option("Number of threads (default: the pipeline's setting)", "--threads -t")
 ]
-PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
+PerLine = Annotated[bool, option("Read each line of a text as one sentence", "--per-line -l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
 RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'auto' or an address", "--ray")]
 Workers = Annotated[
-    int | None, option("With --ray: number of workers (default: one a core)", min=1)
+    int | None, option("With --ray: number of workers (default: one per core)", min=1)
 ]
 
 # Loading

@@ -21,24 +21,24 @@ _LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1
 def classes(
     texts: Annotated[
         list[Path],
-        argument("Text with a sentence or paragraph a line, .conllu or .spacy", exists=True),
+        argument("Text with a sentence or paragraph per line, .conllu or .spacy", exists=True),
     ],
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
     number: Annotated[int, option("Number of classes", "--classes -n", min=2, max=100_000)] = 512,
     min_count: Annotated[int, option("Replace rarer words by their shape", min=1)] = 5,
     treebank: Annotated[
-        Path | None, option("Treebank from which the tokenizer is learned", exists=True)
+        Path | None, option("Treebank to learn the tokenizer from", exists=True)
     ] = None,
     lang: Annotated[
         str, option("Without a treebank: language of the tokenizer", "--lang -l")
     ] = "xx",
     tokenized: Tokenized = False,
 ) -> None:
-    """Learn classes of words, each with a path in a binary tree. With them, parsers generalise to
-    words that their treebank lacks.
+    """Learn word classes from text.
 
-    A line of the file has a path, a word and a count.
+    With classes, parsers generalise to words missing from their treebank. Each class is a path in a
+    binary tree. A line of the file has a path, a word and a count.
     """
     nlp = None if tokenized else spacy.blank(lang)
     if treebank is not None:

@@ -27,20 +27,20 @@ _UNKNOWN_LABELS = 0.1
 
 def combine(
     model: AnyPipeline,
-    unseen: Annotated[Path, argument("Gold documents that no parser was trained on", exists=True)],
+    unseen: Annotated[Path, argument("Gold documents outside all training data", exists=True)],
     *,
     others: Annotated[
-        list[Path], option("Trained pipeline whose parsers vote (repeatable)", "--with")
+        list[Path], option("Trained pipeline with voting parsers (repeatable)", "--with")
     ],
     output: Annotated[Path, option("Folder for the pipeline", "--output -o", file_okay=False)],
-    rate: Annotated[bool, option("Keep the parser's trees, and rate their arcs")] = False,
+    rate: Annotated[bool, option("Keep the parser's trees and rate their arcs")] = False,
 ) -> None:
-    """Make a pipeline whose parser votes with other parsers, or with --rate, is rated by them.
+    """Combine parsers by voting, or rate a parser's arcs with --rate.
 
-    The pipeline's tokenizer finds the tokens. The weights of the parsers are learned from documents
-    that none of them has been trained on; nothing else is trained. The command prints the gain on
-    every second document, with weights learned from the others. --rate uses only parsers of the
-    type hpyp_parser, and accepts labels of any scheme.
+    The pipeline's tokenizer finds the tokens. The command learns the parsers' weights from
+    documents unseen by all of them, and trains nothing else. It prints the gain on every second
+    document, with weights learned from the others. --rate uses only parsers of the type
+    hpyp_parser, and accepts labels of any scheme.
     """
     nlp = load_pipeline(model)
     parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]

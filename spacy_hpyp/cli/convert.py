@@ -44,16 +44,16 @@ def split(
     parsed: Annotated[
         Path | None, option("More sentences to train on, from 'hpyp rank'", exists=True)
     ] = None,
-    train_on_all: Annotated[bool, option("Keep sentences held out for dev in train, too")] = False,
+    train_on_all: Annotated[bool, option("Keep held-out dev sentences in train, too")] = False,
     dry_run: Annotated[bool, option("Write nothing")] = False,
 ) -> None:
-    """Write the training, development and test part of a treebank, and print counts and problems.
+    """Split a treebank into train, dev and test, and print problems.
 
     Without a development part, every tenth document or run of sentences of the training part is
     held out. Without a test part, the development part serves as test. A part without complete
-    trees counts as missing. Prints the lines of sentences without a complete tree, which parsers
-    skip, and of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Sentences of
-    --parsed join the training part, but tokens and sentence ends are not learned from them.
+    trees counts as missing. The command prints the lines of incomplete trees, skipped by parsers,
+    and of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Sentences of
+    --parsed join the training part, but tokenizers do not learn tokens and sentence ends from them.
     """
     treebank = prefix_of(treebank)
     files = _files(treebank)
@@ -190,7 +190,7 @@ def convert(
     ],
     output: Annotated[Path, argument("Folder for the results", file_okay=False)],
     *,
-    n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", min=1)] = 10,
+    n_sents: Annotated[int, option("Number of sentences per document", "--n-sents -n", min=1)] = 10,
     merge_subtokens: Annotated[
         bool, option("Make each multiword token one token", "--merge-subtokens -T")
     ] = False,
@@ -200,10 +200,10 @@ def convert(
     CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep only
     words and tags, and each parsed sentence of 'hpyp split' becomes a document.
 
-    Trees in brackets, as in the Penn Treebank, become dependency trees with the head rules of
-    Yamada and Matsumoto (2003) and the labels of Penn2Malt. Files of sections of the WSJ, as
-    02/wsj_0200.mrg, become wsj-train, -dev and -test, and with the sections of language modelling
-    wsj-lm-train, -dev and -test; all other files become one.
+    Bracketed trees of the Penn Treebank become dependency trees, by the head rules of Yamada and
+    Matsumoto (2003) and with the labels of Penn2Malt. WSJ files, such as 02/wsj_0200.mrg, become
+    wsj-train, -dev and -test, and with the sections for language modelling wsj-lm-train, -dev and
+    -test. All other files become one.
     """
     prepare_folder(output)
     bracketed = [path for path in inputs if path.is_dir() or path.suffix.lower() in SUFFIXES]

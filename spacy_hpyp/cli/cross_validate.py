@@ -47,19 +47,17 @@ def cross_validate(
     treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
     output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
-    parser: Annotated[
-        Path | None, option("Config of the parser that guides the pipeline", exists=True)
-    ] = None,
+    parser: Annotated[Path | None, option("Config of the guiding parser", exists=True)] = None,
     folds: Annotated[int, option("Number of parts, each held out once", min=2)] = 5,
-    curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
+    curve: Annotated[bool, option("Also train on a tenth, a third and two thirds")] = False,
 ) -> None:
-    """Parse the raw text of each part of a treebank after training on the other parts.
+    """Cross-validate a config on the raw text of a treebank.
 
-    Each training is that of 'spacy train' with the same config and overrides (--training.max_epochs
-    3); a tenth of its data chooses the best model. A part is every n-th document, or every n-th run
-    of ten sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap
-    intervals; sentences without a complete tree are left out. Repeat an interrupted command to
-    continue with the next part.
+    Each part is parsed after training on the others, as by 'spacy train' with the same config and
+    overrides (--training.max_epochs 3). A tenth of the training data chooses the best model. A part
+    is every n-th document, or every n-th run of ten sentences. The command prints the F1 scores of
+    'hpyp udeval' over all documents, with bootstrap intervals. It leaves out sentences without a
+    complete tree. Repeat an interrupted command to continue with the next part.
     """
     overrides = parse_config_overrides(ctx.args)
     blocks = complete_sentences(treebank)

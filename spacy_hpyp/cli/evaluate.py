@@ -47,18 +47,17 @@ def evaluate(
     *,
     output: Json = None,
     threads: Threads = None,
-    gold_tags: Annotated[bool, option("Give the gold tags to the parser")] = False,
+    gold_tags: Annotated[bool, option("Give the parser gold tags")] = False,
     tags_from: Annotated[str | None, option("Give the parser the tags of this pipeline")] = None,
     errors: Annotated[bool, option("Print tables of errors and confusions")] = False,
-    calibration: Annotated[bool, option("Print how well probabilities are calibrated")] = False,
+    calibration: Annotated[bool, option("Print the calibration of probabilities")] = False,
 ) -> None:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
-    Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw
-    documents use 'spacy evaluate'. --errors prints scores by label and length of arc, then
-    confusions with examples. --calibration prints how well token._.head_prob and
-    token._.tag_prob are calibrated, on raw documents and on gold sentences; the JSON has
-    reliability tables.
+    Override settings of the config with options (--components.hpyp_parser.decoding mbr). For raw
+    documents, use 'spacy evaluate'. --errors prints scores by arc label and arc length, then
+    confusions with examples. --calibration prints the calibration of token._.head_prob and
+    token._.tag_prob, on raw documents and on gold sentences; the JSON has reliability tables.
     """
     overrides = parse_config_overrides(ctx.args)
     nlp = load_pipeline(model, threads=threads, overrides=overrides)

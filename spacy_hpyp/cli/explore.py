@@ -33,10 +33,10 @@ def explore(
     ctx: typer.Context,
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
 ) -> None:
-    """Open an interactive page with the trees, surprisals and next words of texts.
+    """Open an interactive page of trees, surprisals and next words.
 
-    Streamlit serves it on this machine, until Ctrl-C; the extra 'explore' installs it. Settings of
-    Streamlit can be given, as --server.port 8600 or --server.headless true, which opens no browser.
+    Streamlit (extra 'explore') serves the page on this machine until Ctrl-C. Other options go to
+    Streamlit: --server.port 8600, or --server.headless true for no browser.
     """
     require_extra("explore", "streamlit")
     if not is_package(model) and not (Path(model) / "config.cfg").is_file():

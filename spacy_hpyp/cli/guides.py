@@ -22,11 +22,11 @@ def guides(
     folds: Annotated[int, option("Number of parts, each held out once", min=2)] = 10,
     threads: Threads = None,
 ) -> None:
-    """Write the training data of a parser with its guides, for guided components to learn from.
+    """Annotate a parser's training data with its guides, by jack-knifing.
 
-    Each part is taken out of the model, parsed by the rest, and put back: no sentence is parsed by
-    a parser that has seen it. The documents have gold annotation on the tokens and words of the
-    parser, and the guides, which are about words, in `doc._.guide`.
+    The command removes each part from the model, parses it with the rest, and adds it again. So no
+    sentence is parsed by a model trained on it. The documents have gold annotation on the parser's
+    tokens and words, and guides for the words in `doc._.guide`. Guided components learn from them.
     """
     nlp, parser = load_parser(model, threads=threads)
     settings = nlp.config.get("corpora", {}).get("train", {})

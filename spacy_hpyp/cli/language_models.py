@@ -64,14 +64,14 @@ def load_reader(
 def perplexity(
     model: AnyModel,
     data: Annotated[
-        Path, argument("A .spacy or .conllu file, or text with a sentence a line", exists=True)
+        Path, argument("A .spacy or .conllu file, or text with a sentence per line", exists=True)
     ],
     *,
     output: Json = None,
     tokenized: Tokenized = False,
     method: Annotated[
         Literal["beam", "particles"],
-        option("Sum over the beam, or unbiased estimate", "--method -m"),
+        option("Sum over the beam, or unbiased particle estimate", "--method -m"),
     ] = "beam",
     particles: Annotated[
         int | None, option("Particles (default: at least 5,000; estimates: 100)", "--particles -K")
@@ -80,9 +80,9 @@ def perplexity(
 ) -> None:
     """Print the perplexity of a text.
 
-    There is one prediction for each word and one for the end of each sentence. A rare word counts
-    as its class, and its letters if the model spells. Compare only perplexities of models with the
-    same vocabulary ('hpyp ngram --vocab-from'), or bits per character of models that spell.
+    The model predicts each word and the end of each sentence. A rare word counts as its class, and
+    as its letters if the model spells. Compare only perplexities of models with the same vocabulary
+    ('hpyp ngram --vocab-from'), or bits per character of spelling models.
     """
     reader = load_reader(model, particles, threads)
     is_estimate = method == "particles"
@@ -114,7 +114,7 @@ def perplexity(
 
 def ngram(
     train: Annotated[
-        list[Path], argument("Training data: .spacy, .conllu, or a sentence a line", exists=True)
+        list[Path], argument("Training data: .spacy, .conllu, or a sentence per line", exists=True)
     ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
@@ -127,9 +127,9 @@ def ngram(
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
-    The progress bar shows the mean log-probability of a prediction in nats, each sentence predicted
-    from all others. --vocab-from PIPELINE takes its rule for rare words, thresholds, spelling and
-    learned tokenizer.
+    The progress bar shows the mean log-probability of a prediction in nats; each sentence is
+    predicted from all others. --vocab-from PIPELINE takes the pipeline's rule for rare words,
+    thresholds, spelling and learned tokenizer.
     """
     nlp, words = spacy.blank(lang), partial(collect_vocabulary, lang=lang, spelling=spelling)
     if vocab_from is not None:
@@ -178,13 +178,13 @@ def generate(
     max_length: Annotated[int, option("Longest sentence to draw, in words")] = 60,
     seed: Annotated[int, option("Random seed")] = 0,
     output: Annotated[
-        Path | None, option("File for the sentences shown, .jsonl", "--output -o", **NEW_FILE)
+        Path | None, option("File for the shown sentences, .jsonl", "--output -o", **NEW_FILE)
     ] = None,
 ) -> None:
-    """Draw sentences from a model, and show the most probable of the longer ones.
+    """Draw sentences from a model and show the most probable ones.
 
-    The probability of a parser's sentence is the sum over the beam. Rare words are spelled, or
-    written as their class in angle brackets if the model does not spell.
+    Short sentences are not shown (--min-length). A parser sums a sentence's probability over the
+    beam. Rare words are spelled, or appear as their class in angle brackets without spelling.
     """
     is_ngram = Path(model).is_file()
     if is_ngram:
@@ -220,22 +220,22 @@ def generate(
 def self_train(
     model: Annotated[Path, argument("Path of a pipeline with an hpyp_parser", exists=True)],
     text: Annotated[
-        Path, argument("Text with one sentence a line, .conllu or .spacy", exists=True)
+        Path, argument("Text with one sentence per line, .conllu or .spacy", exists=True)
     ],
     output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
     *,
     learning: Annotated[
-        Literal["words", "all"], option("Distributions to train: that of words, or all")
+        Literal["words", "all"], option("Distributions to train: only words, or all")
     ] = "words",
     tokenized: Tokenized = False,
     particles: Annotated[int, option("Particles for each sentence", "--particles -K")] = 100,
     threads: Threads = None,
 ) -> None:
-    """Train a pipeline on its own parses of raw text.
+    """Train a pipeline on its parses of raw text.
 
-    It parses a batch of sentences, and adds the best parses to the model as gold trees. The
-    text is read once and not held in memory. The progress bar shows the mean log-probability of a
-    word in nats, predicted before it was added.
+    The pipeline parses a batch of sentences and adds the best parses to the model as gold trees. It
+    reads the text once and does not hold it in memory. The progress bar shows the mean
+    log-probability of a word in nats, predicted before the word is added.
     """
     nlp, saved = load_parser(model)
     # These settings are not saved with the pipeline.

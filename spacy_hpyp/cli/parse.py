@@ -42,25 +42,24 @@ Given = Literal["words", "sentences", "text"]
 def parse(
     model: AnyPipeline,
     texts: Annotated[
-        list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin")
+        list[Path] | None, argument("Texts or .conllu files; '-' for stdin (default)")
     ] = None,
     *,
     output: Annotated[
-        Path | None,
-        option("File for CoNLL-U, or with --ray a folder (default: stdout)", "--output -o"),
+        Path | None, option("CoNLL-U file, or folder with --ray (default: stdout)", "--output -o")
     ] = None,
-    keep: Annotated[Given, option("Annotation of CoNLL-U to keep")] = "words",
+    keep: Annotated[Given, option("Annotation to keep from CoNLL-U inputs")] = "words",
     per_line: PerLine = False,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
 ) -> None:
-    """Write the trees that a pipeline finds, in CoNLL-U.
+    """Parse texts and write the trees in CoNLL-U.
 
-    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences.
-    CoNLL-U keeps its words, sentences, multiword tokens and comments; --keep keeps less. Empty
-    nodes and enhanced graphs are left out. '# log_prob' is the log-probability of a sentence in
-    nats; HeadProb and TagProb in MISC are the probabilities of a word's head and tag.
+    Empty lines separate the paragraphs of a text; the pipeline finds words and sentences. CoNLL-U
+    inputs keep words, sentences, multiword tokens and comments; --keep keeps less. Empty nodes and
+    enhanced graphs are left out. '# log_prob' is the log-probability of a sentence in nats;
+    HeadProb and TagProb in MISC are the probabilities of a word's head and tag.
 
     With --ray, each input becomes one output file. Repeat an interrupted command to resume.
     """

@@ -27,13 +27,13 @@ def compact(
     output: Annotated[Path, argument("Directory for the smaller pipeline", file_okay=False)],
     *,
     scores: Annotated[
-        str, option("JSON of udeval or cross-validate, for the package's metadata")
+        str, option("Scores from udeval or cross-validate (JSON) for the metadata")
     ] = "",
 ) -> None:
-    """Write a smaller pipeline to package, without the data for further training.
+    """Write a smaller pipeline for packaging, without data for further training.
 
-    Easy-first components keep the averages of their weights, to a 32nd. hpyp_parser keeps its
-    seating, from which it predicts. 'python -m spacy package' makes a wheel of the result.
+    Easy-first components keep the averages of their weights, in multiples of 1/32. hpyp_parser
+    keeps its seating for prediction. 'python -m spacy package' makes a wheel of the result.
     """
     nlp = load_pipeline(pipeline)
     if output.resolve() == nlp.path.resolve():
@@ -63,11 +63,11 @@ def precompile(
         str | None, argument("Trained pipeline (default: components with default settings)")
     ] = None,
 ) -> None:
-    """Compile the code that a pipeline needs, and cache it.
+    """Compile a pipeline's code and cache it.
 
-    Compiled code is kept in the directory that the environment variable NUMBA_CACHE_DIR names;
-    without it, beside the package's files or in ~/.cache. Run this when you build an image. Later
-    the directory may be read-only.
+    The environment variable NUMBA_CACHE_DIR names the directory of compiled code. Without it, the
+    code goes beside the package's files or to ~/.cache. Run this when you build an image.
+    Afterwards the directory may be read-only.
     """
     start = perf_counter()
     for nlp in map(_trained, _COMPONENTS) if pipeline is None else [load_pipeline(pipeline)]:

@@ -49,7 +49,7 @@ def rank(
     ] = None,
     top: Annotated[int | None, option("Number of sentences to write", "--top -n", min=1)] = None,
     by: Annotated[
-        By, option("Rank by expected wrong arcs, wrong arcs a word, or wrong tags")
+        By, option("Rank by expected wrong arcs, wrong arcs per word, or wrong tags")
     ] = "arcs",
     most_confident: Annotated[
         bool, option("Write the sentences with the fewest expected errors first")
@@ -60,11 +60,11 @@ def rank(
     per_line: PerLine = False,
     threads: Threads = None,
 ) -> None:
-    """Rank sentences by expected errors, to correct next.
+    """Rank sentences by expected errors, for correction.
 
-    An arc is wrong if its head is wrong. CoNLL-U keeps its sentences, multiword tokens and
-    comments. Each line of a text is a paragraph, in which the pipeline finds sentences. Only the
-    sentences to write are kept in memory.
+    An arc is wrong if its head is wrong. CoNLL-U inputs keep sentences, multiword tokens and
+    comments. Each line of a text is a paragraph; the pipeline finds its sentences. With --top, only
+    the sentences to write stay in memory.
     """
     nlp = load_pipeline(model, threads=threads)
     for parser in parsers_of(nlp):

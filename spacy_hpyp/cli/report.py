@@ -48,8 +48,8 @@ def report(
 ) -> None:
     """Write a report about a pipeline as one self-contained HTML file.
 
-    It has scores, errors, the sentences with the most wrong arcs, and calibration. Sentences are
-    parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
+    The report has scores, errors, calibration, and the sentences with the most wrong arcs. Tokens
+    and sentence boundaries are gold, as in 'hpyp evaluate'.
     """
     matplotlib = require_extra("report", "matplotlib")
     nlp = load_pipeline(model, threads=threads)

@@ -64,37 +64,35 @@ def surprisal(
     words: Annotated[bool, option("Write a row for each word", "--words -w")] = False,
     regions: Annotated[bool, option("Write a row for each region", "--regions -r")] = False,
     context: Annotated[str | None, option("Stimuli: column of the preceding text")] = None,
-    text_by: Annotated[str | None, option("Words: column of texts")] = None,
+    text_by: Annotated[str | None, option("Words: column of text names")] = None,
     word: Annotated[str, option("Words: column of words")] = "word",
-    reader_by: Annotated[str | None, option("Words: column of readers")] = None,
+    reader_by: Annotated[str | None, option("Words: column of reader names")] = None,
     frequencies: Annotated[
-        Path | None, option("Words: text or table of counts", exists=True)
+        Path | None, option("Words: text to count, or table of counts", exists=True)
     ] = None,
-    lags: Annotated[int, option("Words: add columns of n preceding words", min=0, max=100)] = 0,
+    lags: Annotated[int, option("Words: add the columns of n preceding words", min=0, max=100)] = 0,
     align: Annotated[
         Path | None, option("Table of another model's values to add", exists=True)
     ] = None,
-    value: Annotated[str, option("Column of values in the table of --align")] = "surprisal",
+    value: Annotated[str, option("Column of values in the --align table")] = "surprisal",
     no_punctuation: Annotated[bool, option("Leave punctuation out", "--no-punctuation")] = False,
     entropy: Annotated[bool, option("Add entropies and structure", "--entropy -e")] = False,
     per_line: Annotated[bool, option("Read each line as one sentence", "--per-line -l")] = False,
-    running: Annotated[bool, option("Stimuli: find the sentences of each text")] = False,
-    segment_with: Annotated[
-        str | None, option("N-gram models: pipeline that finds sentences")
-    ] = None,
-    particles: Annotated[int | None, option("Particles (default: 5,000)", "--particles -K")] = None,
+    running: Annotated[bool, option("Stimuli: find sentences in each text")] = False,
+    segment_with: Annotated[str | None, option("N-gram models: pipeline to find sentences")] = None,
+    particles: Annotated[int | None, option("Particles (default: at least 5,000)", "--particles -K")] = None,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
 ) -> None:
-    """Write a table of surprisals in bits, with a row for each token.
+    """Write a table of surprisals in bits, one row per token.
 
-    Text: empty lines separate paragraphs, whose sentences the parser finds.
+    Text: empty lines separate paragraphs. The parser finds their sentences.
 
-    Stimuli: a table with the columns item, perhaps condition, and text or regions, which are
-    separated by '|'. Each row is one sentence.
+    Stimuli: a table with the columns item, condition (optional), and text or regions, separated by
+    '|'. Each row is one sentence.
 
-    Words: a table with one word a row, such as reading times. It comes back with columns added.
+    Words: a table with one word per row, such as reading times. The output has additional columns.
     Name the columns of its texts (--text-by) and of its words (--word).
 
     With --ray, each text becomes one table. Repeat an interrupted command to resume.
@@ -248,21 +246,21 @@ def reading(
     table: Annotated[Path, argument("Table of 'hpyp surprisal --text-by'", exists=True)],
     *,
     time: Annotated[str, option("Column of reading times")],
-    text_by: Annotated[str, option("Column of texts")],
+    text_by: Annotated[str, option("Column of text names")],
     predict: Annotated[
         list[str] | None, option("Predictors: columns a,b or a formula (repeatable)")
     ] = None,
     baseline: Annotated[str, option("Control predictors: columns a,b or a formula")] = BASELINE,
-    reader_by: Annotated[str | None, option("Column of readers, for a mixed model")] = None,
+    reader_by: Annotated[str | None, option("Column of reader names, for a mixed model")] = None,
     output: Json = None,
 ) -> None:
     """Test whether surprisals predict reading times better than a baseline.
 
-    Regressions (least squares) with and without surprisals predict the times of each text from
-    those of the others. Gain is the difference in log-likelihood, in nats, with a standard error by
-    blocks of 100 words. Effects are in the unit of times a bit, with 95 % confidence intervals that
-    allow for correlated neighbouring words (Newey & West), or those of a mixed model with
-    --reader-by. A predictor includes its lagged columns (--lags). Rows without a time are left out.
+    Least-squares regressions with and without surprisals predict the times of each text from the
+    other texts. Gain is the difference in log-likelihood, in nats, with a standard error over
+    blocks of 100 words. Effects are in units of time per bit. Their 95 % confidence intervals allow
+    for correlated neighbouring words (Newey & West); with --reader-by, a mixed model gives them.
+    A predictor includes its lagged columns (--lags). Rows without a time are left out.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")
     text, delimiter = decode_table(table)
@@ -287,7 +285,7 @@ def reading(
     header = ("predictors", "words", "left out", "gain", "variance %", "by text")
     print_table(header, rows, "Gain in log-likelihood (nats)", max_col=_WIDTH)
     if figures["differences"]:
-        header = ("predictors", "less those of", "difference")
+        header = ("predictors", "minus", "difference")
         pairs = [(one["predictors"], one["less"], shown(one)) for one in figures["differences"]]
         print_table(header, pairs, "Differences in gain (nats)", left=2, max_col=_WIDTH)
     header = ("predictors", "column", "effect", "95 %", "a standard deviation")

@@ -52,11 +52,11 @@ def udeval(
     output: Json = None,
     threads: Threads = None,
 ) -> None:
-    """Evaluate a pipeline by the official script of Universal Dependencies, udtools.
+    """Evaluate a pipeline with udtools, the official script of Universal Dependencies.
 
-    It evaluates on raw text, on the text of each gold sentence, and on gold words. Figures are F1
-    scores in percent, with punctuation, and without subtypes of labels. Sentences without a
-    complete tree are left out. A score of a column that is empty in the treebank is "-".
+    The inputs are raw text, the text of each gold sentence, and gold words. Figures are F1 scores
+    in percent, with punctuation and without label subtypes. Sentences without a complete tree are
+    left out. The score of an empty treebank column is "-".
     """
     gold = complete_sentences(treebank)
     nlp = load_pipeline(model, threads=threads)

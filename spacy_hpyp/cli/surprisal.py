@@ -80,7 +80,9 @@ def surprisal(
     per_line: Annotated[bool, option("Read each line as one sentence", "--per-line -l")] = False,
     running: Annotated[bool, option("Stimuli: find sentences in each text")] = False,
     segment_with: Annotated[str | None, option("N-gram models: pipeline to find sentences")] = None,
-    particles: Annotated[int | None, option("Particles (default: at least 5,000)", "--particles -K")] = None,
+    particles: Annotated[
+        int | None, option("Particles (default: at least 5,000)", "--particles -K")
+    ] = None,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,

@@ -101,8 +101,6 @@ def measure_beams(
         (float64[n, 2]) and the structure at each token (float64[n]), see `Scores`.
     """
     blocks, layout = encode_docs(docs, model.encoder, given_tags=given_tags)
-    # Rare words are read as in surprisals.
-    blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
     width = 2 * len(ENTROPIES) + len(STRUCTURE)
     values = [np.empty((0, width))]
     for beams in _follow(model, blocks, search, threads, parses=False):
@@ -127,6 +125,8 @@ def _follow(
     """Yield the beams in each sentence, and hold those of a few in memory."""
     if not model.is_lexicalised:
         raise ValueError("An unlexicalised model generates no words, and has no entropy over them.")
+    # Rare words are read as in surprisals, without their tags and forms elsewhere.
+    blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
     # The beam stands for the posterior, and does not depend on the words to come.
     search = search._replace(marginals=True, consensus=False, guides=False, future_cost=0.0)
     for first in range(0, len(blocks.offsets) - 1, _BATCH):

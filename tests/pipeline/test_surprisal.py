@@ -213,12 +213,15 @@ def test_running_text_has_surprisals_that_more_particles_do_not_change(toy, trai
     assert off.max() <= 1.0
 
 
-@pytest.mark.slow
-def test_entropies_are_those_of_the_parses_and_next_words(toy, trained):
-    rows = spacy_hpyp.surprisal(trained, [TEXT], entropy=True, particles=200)
-    parser = toy.parser(trained)
+@pytest.mark.parametrize("name", ["trained", "pools"])
+def test_entropies_are_those_of_the_parses_and_next_words(toy, trained, trained_pools, name):
+    nlp = {"trained": trained, "pools": trained_pools}[name]
+    parser = toy.parser(nlp)
+    # A rare word, of whose tag elsewhere pools know.
+    text = f"The old dog sees {min(parser.joint.vocabulary.rare, default='a cat')}, Kim near Mona."
+    rows = spacy_hpyp.surprisal(nlp, [text], entropy=True, particles=200)
     search = reading_search(parser.search, 200)
-    steps = find_increments(parser.joint, trained.make_doc(TEXT), search, 1000)
+    steps = find_increments(parser.joint, nlp.make_doc(text), search, 1000)
     before = 0.0
     for n, (row, step) in enumerate(zip(rows, steps, strict=True), 1):
         assert row["entropy_next"] == pytest.approx(step.entropy_next, abs=1e-5)
@@ -226,6 +229,9 @@ def test_entropies_are_those_of_the_parses_and_next_words(toy, trained):
         probability = np.array([parse.probability for parse in step.parses])
         assert probability.sum() == pytest.approx(1.0, abs=1e-3)
         assert np.all(np.diff(probability) <= 0.0)
+        prefix = np.logaddexp.reduce([parse.log_prob for parse in step.parses])
+        bits = sum(row["surprisal"] - row["surprisal_letters"] for row in rows[:n])
+        assert prefix == pytest.approx(-bits * np.log(2.0), abs=0.1)
         shown = -(probability * np.log2(np.maximum(probability, 1e-9))).sum()
         assert row["entropy_analyses"] == pytest.approx(shown, abs=1e-2)
         depth = sum(parse.probability * len(parse.stack) for parse in step.parses)

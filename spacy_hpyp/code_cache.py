@@ -41,8 +41,8 @@ def cache_directory() -> str | None:
             atexit.register(shutil.rmtree, copied, ignore_errors=True)
             return str(shutil.copytree(filled[0], copied, dirs_exist_ok=True))
     warnings.warn(
-        f"Each process compiles for a minute: {places[0].parent} is not writable and has no code of this "
-        "version. Set NUMBA_CACHE_DIR to another directory, or run `spacy hpyp precompile` there first.",
+        f"Each process compiles for a minute: {places[0].parent} is read-only with no code of this "
+        "version. Set NUMBA_CACHE_DIR elsewhere, or run `spacy hpyp precompile` with write access.",
         stacklevel=2,
     )
     return None

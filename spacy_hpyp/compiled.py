@@ -60,8 +60,8 @@ def jit(function: Callable) -> Any:
 def jitable(function: Callable) -> Any:
     """Compile a function as part of each `jit` function that calls it; Python runs it as it is.
 
-    It needs no wrapper for Python and no file in the cache: with `jit` in its place everywhere, a cold
-    start takes a third longer.
+    It needs no wrapper for Python and no file in the cache: with `jit` in its place everywhere, a
+    cold start takes a third longer.
     """
     return extending.register_jitable(**_OPTIONS)(function)
 

@@ -107,7 +107,7 @@ class Settings:
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
     """Add settings to the signature of a function with `**settings`, which spaCy reads."""
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Any) -> Any:
         signature = inspect.signature(function)
         named = [
             each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD
@@ -120,7 +120,7 @@ def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
             )
             for declared in fields(group)
         ]
-        function.__signature__ = signature.replace(parameters=[*named, *settings])  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=[*named, *settings])
         return function
 
     return decorate

@@ -1,4 +1,4 @@
-"""Models that attributes of thinc Models hold, and that are saved with all that they have learned."""
+"""Models held by attributes of thinc Models, and saved with all that they have learned."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -74,7 +74,7 @@ class StoredModel(ABC):
         for name, value in self._fixed().items():
             if message["fixed"].get(name) != value:
                 raise ValueError(
-                    f"its setting '{name}' is not that of the config, and cannot change after training"
+                    f"its setting '{name}' differs from the config and cannot change after training"
                 )
         loaded = self.untrained()
         if message["learned"]:
@@ -160,8 +160,8 @@ class ClassedModel(StoredModel):
     def classes(self, classes: Classes) -> None:
         if self._learned_with is not None and self._learned_with != _size_of(classes):
             raise ValueError(
-                f"The components have learned with other classes of words ({self._learned_with[0]:,} "
-                f"words, not {len(classes):,}). Read the same file as when they were trained."
+                f"The components learned with other classes of words ({self._learned_with[0]:,} "
+                f"words, not {len(classes):,}). Read the file that they were trained with."
             )
         self._classes = classes
         self._know_classes()
@@ -170,9 +170,8 @@ class ClassedModel(StoredModel):
         """RAISES (ValueError): If it reads classes and has none."""
         if self.is_classed and self._classes is None:
             raise ValueError(
-                f"The {called} reads classes of words, but the pipeline has none. Read them by "
-                "[initialize.before_init], or take the vocabulary of the pipeline that it was "
-                "trained in."
+                f"The {called} reads classes of words, but the pipeline has none. Read them in "
+                "[initialize.before_init], or use the vocabulary of the pipeline it was trained in."
             )
 
     def _classed(self) -> Message:

@@ -31,7 +31,7 @@ BAD = [
     "theferryleavesatnoonandtheharbourisempty" * 100,
     "\u200b" * 1000 + "\u00a0" * 1000,
 ]
-RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
+RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend."
 
 
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
@@ -147,7 +147,7 @@ def test_raw_text_has_the_sentences_and_arcs_that_a_reader_expects(trained, asse
     assert [sentence.text for sentence in doc.sents] == [
         "The ferry leaves at noon.",
         "Do not forget the bread.",
-        "My sister sold her old boat to a friend from the harbour.",
+        "My sister sold her old boat to a friend.",
     ]
     leaves = doc[2]
     assert leaves.dep_ == "ROOT"

@@ -197,12 +197,12 @@ def encode_docs(
                 word = np.flatnonzero(place == i)[:1]
                 raise ValueError(
                     f"predict_tags = false, but token {layout.token[word[0]]} "
-                    f"('{forms_of(docs, layout, word)[0]}') has no tag. Put a tagger before the parser, "
-                    "or set predict_tags = true."
+                    f"('{forms_of(docs, layout, word)[0]}') has no tag. Put a tagger before the "
+                    "parser, or set predict_tags = true."
                 )
             if name not in encoder.tags:
                 warnings.warn(
-                    f"The given tag '{name}' was not in the training data: the parser finds another one.",
+                    f"The tag '{name}' was not in the training data. The parser predicts another.",
                     UnknownTagWarning,
                     stacklevel=2,
                 )

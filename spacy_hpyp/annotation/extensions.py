@@ -37,8 +37,8 @@ def _probability(name: str, token: Token) -> Any:
     if component is not None:
         # Python shows a text from this line only once.
         warnings.warn(
-            f"The component '{component}' has not learned how sure it can be: 'head_prob' and 'tag_prob' are "
-            "not calibrated, mostly too high. See docs/parser.md.",
+            f"'head_prob' and 'tag_prob' of the component '{component}' are not calibrated, mostly "
+            "too high. See docs/parser.md.",
             stacklevel=1,
         )
     return _value(name, token)
@@ -121,7 +121,7 @@ def register_extensions() -> None:
             taken.append(f"{owner.__name__.lower()}._.{name}")
     if taken:
         warnings.warn(
-            f"Another package has registered {', '.join(taken)} already. If you need those of spacy-hpyp, "
-            "remove them before it is imported.",
+            f"Another package has registered {', '.join(taken)} already. To use those of "
+            "spacy-hpyp, remove them before you import it.",
             stacklevel=1,
         )

@@ -111,8 +111,9 @@ def block_guides(
         guide = read_guide(doc)
         if guide is None:
             raise ValueError(
-                f"The component '{reader}' reads guides, but a document has none. Put an 'hpyp_parser' with "
-                "guides = true before it; train it on documents written by 'python -m spacy hpyp guides'."
+                f"The component '{reader}' reads guides, but a document has none. Put an "
+                "'hpyp_parser' with guides = true before it, and train this component on documents "
+                "written by 'python -m spacy hpyp guides'."
             )
         word_of = np.full(len(doc) + 1, NONE)
         word_of[token] = np.arange(words.start, words.stop)

@@ -106,7 +106,7 @@ def _rows_of(token: Token) -> list[list[Any]]:
     if text == token.text:
         return rows
     warnings.warn(
-        f"'{text}' has been merged or split since its words were found: '{token.text}' counts as one word.",
+        f"'{text}' was merged or split after it was analysed: '{token.text}' counts as one word.",
         stacklevel=2,
     )
     return []

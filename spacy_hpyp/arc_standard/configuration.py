@@ -79,7 +79,7 @@ def class_of(action):
 
 @jitable
 def kind_of(depth):
-    """Return the row of `POSSIBLE` for a depth of the stack: the classes of actions that exist there."""
+    """Return the row of `POSSIBLE` for a stack depth: the classes of actions that exist there."""
     return min(depth, 3) - 1
 
 

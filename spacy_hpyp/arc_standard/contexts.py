@@ -101,8 +101,8 @@ def compile_contexts(
         if name in NEXT_OF.values() and NEXT_OF.get(distribution) != name:
             only = next(other for other, theirs in NEXT_OF.items() if theirs == name)
             raise ValueError(
-                f"'{name}' in '{distribution}' is not known yet when the {distribution} is predicted: "
-                f"only the {only} distribution can be conditioned on it."
+                f"'{name}' in '{distribution}' is unknown when the {distribution} is predicted. "
+                f"Remove it: only '{only}' can be conditioned on it."
             )
 
     names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, check=check)

@@ -143,9 +143,7 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
         )
     for name in ("transition", "tag"):
         if not getattr(contexts, name):
-            raise ValueError(
-                f"'{name}' needs at least one context list, even if that is an empty one: [[]]."
-            )
+            raise ValueError(f"'{name}' needs at least one context list. It may be empty: [[]].")
     found = {}
     for name in DISTRIBUTIONS:
         experts = tuple(tuple(expert) for expert in getattr(contexts, name))

@@ -284,8 +284,8 @@ def follow(
         n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles
         if parses and n * n * k > _ROOM:
             raise ValueError(
-                f"A sentence of {n} words is too long for all the parses that {k} particles hold after "
-                f"each of them. Divide the text into sentences, or take at most {_ROOM // n**2} particles."
+                f"A sentence of {n} words is too long to keep {k} particles' parses at each word. "
+                f"Split the text into sentences, or use at most {_ROOM // n**2} particles."
             )
         rows = n if parses else 0
         found = Increments(

@@ -18,8 +18,8 @@ the probability of the words before s and that a sentence ends there,
     α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
     p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
 
-where α(0) = 1. Each start s has its own particles; otherwise a start that looks improbable for a word
-or two would lose them all.
+where α(0) = 1. Each start s has its own particles; otherwise a start that looks improbable for a
+word or two would lose them all.
 """
 
 from math import ceil, exp, floor, inf, log, log1p, sqrt
@@ -271,8 +271,8 @@ def is_hopeless(d, best, search):
     if search.scheme == TOP:
         # After the word, there is one item on the stack at least.
         return d.theta + d.heuristic - search.stack_penalty < best[-1]
-    # k is at least 1 here and at most K for the best: theta has to be 1 / K ** 2 of the best one's. For
-    # marginals only theta counts.
+    # k is at least 1 here and at most K for the best: theta has to be 1 / K ** 2 of the best one's.
+    # For marginals only theta counts.
     nats = search.temperature if search.marginals else 2.0
     lead = nats * log(float(search.particles)) + _ATTACHMENTS * search.stack_penalty
     return expected_weight(d, search) < best[0] - lead
@@ -541,8 +541,8 @@ def resample(beam, particles, rng):
 
 @jitable
 def offset(expected, is_held, rng):
-    """Draw a number below 1: if it is below its fraction, the expected number of particles is rounded
-    up. Held, it gets at least one.
+    """Draw a number below 1. The expected number of particles is rounded up if its fraction is
+    greater. Held, it gets at least one.
     """
     if not is_held:
         return rng.random()

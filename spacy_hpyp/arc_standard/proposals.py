@@ -157,7 +157,7 @@ def action_probabilities(task, records, top, word, end):
 
 @jitable
 def best_arcs(task, records, top, particles):
-    """Enter the arcs that may get one of the particles in `task.work.options`, after `action_probabilities`.
+    """Enter in `task.work.options` the arcs that may get particles, after `action_probabilities`.
 
     RETURNS (int): How many there are.
     """

@@ -14,7 +14,7 @@ class Search(NamedTuple):
     """How to search.
 
     particles (int): K, the number of particles that the derivations of a beam share.
-    stack_penalty (float): The expected cost of attaching a word on the stack, in nats. Algorithm 1: 0.
+    stack_penalty (float): The expected cost of attaching a stack word, in nats. Algorithm 1: 0.
     marginals (bool): Whether to find posterior probabilities. The selection step then keeps
         derivations that stand for the posterior, and not only those that may become the best one.
     consensus (bool): Whether to choose the parse with the least expected loss; needs `marginals`.

@@ -65,8 +65,8 @@ def split(
     has_dev = bool(trees.get(_DEV))
     if trees[_TRAIN] < (1 if has_dev or train_on_all else 2):
         raise ValueError(
-            f"{trees[_TRAIN]} complete trees are too few: '{files[_TRAIN]}'. Training needs one, "
-            "and without a development part and --train-on-all one more is held out."
+            f"'{files[_TRAIN]}' has too few complete trees: {trees[_TRAIN]}. Training needs one, "
+            "or two without a development part. Add trees, or use --train-on-all."
         )
     if not has_dev:
         everything = parts[_TRAIN]
@@ -102,7 +102,7 @@ def prefix_of(treebank: Path) -> Path:
         found = sorted(treebank.glob(f"*-{_TRAIN}.conllu"))
         if len(found) != 1:
             raise ValueError(
-                f"There are {len(found)} files *-{_TRAIN}.conllu in '{treebank}'; name a prefix."
+                f"There are {len(found)} files *-{_TRAIN}.conllu in '{treebank}'. Name a prefix."
             )
         treebank = found[0]
     return treebank.with_name(re.sub(r"-(train|dev|test)\.conllu$", "", treebank.name))
@@ -175,8 +175,8 @@ def _print_incomplete(blocks: Sequence[Block], path: Path) -> None:
             problems[block.problem].append(block.line)
     for problem, lines in problems.items():
         note(
-            f"'{path}': {len(lines):,} of {len(blocks):,} sentences have no complete tree: {problem} "
-            f"({_first(lines)})"
+            f"'{path}': {len(lines):,} of {len(blocks):,} sentences have no complete tree: "
+            f"{problem} ({_first(lines)})"
         )
 
 

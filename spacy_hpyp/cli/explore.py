@@ -120,9 +120,7 @@ def _show_surprisal(nlp: Language, text: str) -> None:
         {"word": f"{i} {row['text']}", **{part: row[f"surprisal_{part}"] for part in parts}}
         for i, row in enumerate(rows, 1)
     ]
-    st.caption(
-        "In bits: the syntactic part leads to a word's tag, the lexical part to the word given its tag."
-    )
+    st.caption("Bits for the tag of each word (syntactic) and the word given its tag (lexical).")
     st.bar_chart(table, x="word", y=parts, y_label="bits", sort=False)
 
 

@@ -200,8 +200,8 @@ def generate(
     shown = nlargest(best, different.values(), key=lambda pair: pair[0])
     if not shown:
         raise ValueError(
-            f"None of the {number} sentences has {min_length} words or more. Raise --number or lower "
-            "--min-length."
+            f"None of the {number} sentences has {min_length} words or more. Raise --number or "
+            "lower --min-length."
         )
     lines = []
     for log_prob, doc in shown:

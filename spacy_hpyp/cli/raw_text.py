@@ -1,6 +1,4 @@
-"""Sentences and documents of text, CoNLL-U and `.spacy` files, read a little at a time. The name of a
-file says what it is.
-"""
+"""Stream sentences and documents of text, CoNLL-U and `.spacy` files, told apart by name."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -74,8 +74,8 @@ def complete_sentences(treebank: Path) -> list[Block]:
         raise ValueError(f"No sentence of '{treebank}' has a complete tree.")
     if len(found) < len(blocks):
         note(
-            f"The scores leave out {len(blocks) - len(found):,} of {len(blocks):,} sentences, which "
-            f"have no complete tree: '{treebank}'"
+            f"The scores leave out {len(blocks) - len(found):,} of {len(blocks):,} sentences, "
+            f"which have no complete tree: '{treebank}'"
         )
     official_counts(found, text_of(found))
     return found

@@ -372,7 +372,7 @@ def _best(groups: Groups, share: np.ndarray, words: int) -> tuple[np.ndarray, np
 
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:
-    """Return 1, the log-odds (0 if unknown), and whether they are known (float64[words, ..., 3])."""
+    """Return 1, the log-odds (0 if unknown), and if they are known (float64[words, ..., 3])."""
     known = ~np.isnan(probability)
     odds = log_odds(np.where(known, probability, 0.5))
     return np.stack([np.ones(known.shape), odds, known], axis=-1)

@@ -7,15 +7,15 @@ of an element is a path:
 | element | value |
 | --- | --- |
 | `l.word`, `r1.tag` | a symbol of a partial tree's head |
-| `l.left.tag`, `r.right2.word` | of the head's outermost child on a side (`left`, `right`), or the next one (`left2`, `right2`) |
+| `l.left.tag`, `r.right2.word` | of the head's outermost child on a side, or (`right2`) the next |
 | `l.after.tag`, `r.before.word` | of the word after or before the head in the sentence |
-| `l.left.count`, `r.right.tags` | the number of children on a side (valency), and the set of their tags |
+| `l.left.count`, `r.right.tags` | the number (valency) and set of tags of the children on a side |
 | `l.size` | the number of words in the partial tree, binned |
 | `distance` | the distance between the heads, binned |
 | `between` | the set of the tags of all words between the heads |
 | `edge` | whether `l` is the first and `r` the last tree |
-| `l.guide.head`, `.label`, `.tag` | the guide's head of the head (side and certainty), its label and its tag |
-| `l.missing.left` | the expected number of children on a side, by the guide, less those attached, binned |
+| `l.guide.head`, `.label`, `.tag` | the guide's head (side, certainty), label and tag of the head |
+| `l.missing.left` | the guide's expected number of children on a side less those attached, binned |
 | `guide.l`, `guide.r` | the guide's probability that `l` is a child of `r`, or `r` of `l`, binned |
 | `guide.l.other` | the highest probability of another head for the same child |
 | `guide.l.label` | the guide's label of this arc |

@@ -100,7 +100,7 @@ class Board(NamedTuple):
     places: np.ndarray  # int64[2, templates]: the places of features, of two words in turn
     first: np.ndarray  # int32[window + 2 * reach]: the outcomes in and around the window at first
     # For each state: the outcomes; the score of each slot so far; the lead of each undecided word's
-    # best outcome over the second best; the score of the state; whether all its actions are correct.
+    # best outcome over the second best; the state's score; whether all its actions are correct.
     decided: np.ndarray  # int32[2 * beam, window + 2 * reach]
     scores: np.ndarray  # float64[2 * beam, *]
     lead: np.ndarray  # float64[2 * beam, window]

@@ -6,15 +6,15 @@ path:
 
 | element | value |
 | --- | --- |
-| `child.word`, `head.tag`, `grand.tag` | a symbol of the child, of its head, or of the head's head |
+| `child.word`, `head.tag`, `grand.tag` | a symbol of the child, its head, or the head's head |
 | `prev.tag`, `next.word` | of the previous or next child of the same head |
-| `child.left.tag`, `head.right2.word` | of the outermost child on a side (`left`, `right`), or the next one (`left2`, `right2`) |
+| `child.left.tag`, `head.right2.word` | of the outermost child on a side, or (`right2`) the next |
 | `child.after.tag`, `head.before.word` | of the word after or before it in the sentence |
-| `child.left.tags`, `head.right.count` | the set of the tags of all children on a side, and their number |
+| `child.left.tags`, `head.right.count` | the set of tags and the number of children on a side |
 | `direction`, `distance` | the side of the child, and its distance from the head, binned |
 | `side` | whether it is the first or the last child, and the first on its side |
 | `prev.label`, `prev2.label` | the labels of the previous children |
-| `head.label`, `head.labels` | the label of the head, and the set of the labels of its earlier children |
+| `head.label`, `head.labels` | the label of the head, and the set of labels of earlier children |
 | `guide.label`, `guide` | the guide's label and probability of the arc, binned |
 | `child.guide.label`, `.head`, `.tag` | the guide's predictions for a word, see `arcs` |
 

@@ -147,9 +147,7 @@ class Rounded(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Averages without zeros: few labels have a weight for a feature. Those of EWT's labels take 13 MB
-    instead of 142.
-    """
+    """Averages without zeros: few labels have a weight for a feature (EWT: 13 MB, not 142)."""
 
     offsets: np.ndarray  # int32[places + 1]: the first entry of each place
     outcomes: np.ndarray  # int32[entries]

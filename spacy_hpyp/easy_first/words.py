@@ -14,21 +14,21 @@ it, with the position before the attribute, such as "prev.word".
 | word | the word, or its class if it is rare (`text.vocabulary`) |
 | usual | the most frequent outcome of the word, or of its class |
 | lower | the word in lower case |
-| prefix1 to prefix5, suffix1 to suffix5 | its first and last characters in lower case; nothing if it is shorter |
-| lower.known | for a word with capitals: whether its lower-case form is known, and whether that is more frequent |
-| shape | its characters as "X" (capital), "x" (other letter), "d" (digit) or themselves, at most two of a kind in a row |
+| prefix1 to prefix5, suffix1 to suffix5 | its first or last characters in lower case, if enough |
+| lower.known | for a word with capitals: whether its lower-case form is known, and more frequent |
+| shape | "X" (capital), "x" (other letter), "d" (digit) or the character; runs are cut to two |
 | case | whether it has capitals, and where |
 | digits | whether it has digits, or only digits |
 | hyphen | whether it has a hyphen |
 | length | its number of characters, up to 8 |
 | tag | the tag of a word near it (tagger only) |
-| class, class:2 to class:16 | the word's class, or the first steps of its path (`text.word_classes`), if the pipeline has word classes |
+| class, class:2 to class:16 | its word class, or first steps of its path (`text.word_classes`) |
 | start | whether a word near it begins a sentence (senter only) |
 | morph | the part of speech and features of a word near it (morphologizer only) |
 | lemma | the lemma rule of a word near it (lemmatizer only) |
-| written.tag, written.pos, written.morph | its tag, part of speech and features in the Doc (lemmatizer; the tag also morphologizer) |
-| space | the space before it: none, one space, more spaces, a line end or an empty line (senter only) |
-| guide.tag, guide.tag2, guide.prob | the guide's best and second tag, and the probability of the best, binned (tagger, morphologizer) |
+| written.tag, .pos, .morph | its annotation in the Doc (lemmatizer; the tag also morphologizer) |
+| space | the space before it: none, one, more, a line end or an empty line (senter only) |
+| guide.tag, .tag2, .prob | two best tags, binned probability of the best (tagger, morphologizer) |
 | guide.label, guide.head.tag | the guide's label, and the tag of its head (morphologizer only) |
 
 All positions outside the sequence share a symbol.

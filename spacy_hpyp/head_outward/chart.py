@@ -8,7 +8,7 @@ on either side from the inside out: the first, the next ones, and STOP. The item
 | `TREE` | all | a tree with the root's only child |
 | `COMPLETE` h, b | from h to the boundary b | one side of h, with STOP; b ≤ h is on the left |
 | `INCOMPLETE` h, d | from h to d | d as a child of h, with its side that faces h |
-| `SIBLING` a, b | from a to b, a < b | right side of a, left side of b: adjacent children of a head |
+| `SIBLING` a, b | from a to b, a < b | a's right and b's left side: adjacent children of a head |
 
 Each split of an item combines two other items, or extends one:
 

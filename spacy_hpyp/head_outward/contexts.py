@@ -139,7 +139,7 @@ def compile_contexts(
     def check(part: str) -> None:
         if ELEMENTS[part][2] > DISTRIBUTIONS.index(distribution):
             raise ValueError(
-                f"'{part}' in '{distribution}' is not generated before the {distribution}. Remove it."
+                f"'{part}' in '{distribution}' is not generated before {distribution}. Remove it."
             )
 
     names, columns, places = compile_lists(
@@ -289,8 +289,8 @@ def conditionals(
         and not compiled["children"].experts
     ):
         raise ValueError(
-            "'child.children' in 'distance' is not generated. Remove it, or give 'children' a context "
-            "list, such as [[]]."
+            "'child.children' in 'distance' is not generated. Remove it, or give 'children' a "
+            "context list, such as [[]]."
         )
     return compiled
 

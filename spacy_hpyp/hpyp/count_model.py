@@ -37,9 +37,8 @@ _WEIGHT_PRIOR = 30.0
 CHUNK = 2048
 _UNTRAINED = "The model has not been trained: it knows no words, tags or labels."
 NOT_SEATED = (
-    "A training sentence cannot be removed from the model because it is not seated there as it "
-    "should be. The model file and the training data do not belong together; train from the "
-    "beginning."
+    "A training sentence cannot be removed from the model: it is not seated there as it should be. "
+    "The model file and the training data do not belong together. Train from the beginning."
 )
 
 
@@ -399,7 +398,7 @@ def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:
 
 
 def weights_from(pooled: CountModel, parameter: Callable[[str], Any]) -> dict[str, Weights]:
-    """Return the weights by distribution, given a function from parameters' names to their values."""
+    """Return the weights by distribution, given a function from parameter names to values."""
     found = {}
     for name in pooled.conditionals:
         bucket, gate = (np.asarray(parameter(f"{name}_{part}"), np.float64) for part in PARAMETERS)

@@ -257,7 +257,7 @@ def gibbs_sweep(pool, generated, seated, rng):
 
 @jit
 def remove_sentences(pool, generated, rng):
-    """Remove sentences from one distribution, see `gibbs_sweep`. Returns whether all were seated."""
+    """Remove sentences from one distribution, see `gibbs_sweep`. Return whether all were seated."""
     for number in range(len(generated.offsets) - 1):
         events = read_events(generated, number, pool)
         if not remove_events(pool, events, rng):

@@ -215,7 +215,7 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
         if not np.all(np.isfinite(sampled)):
             raise ValueError(
                 f"Hyperparameters of tier {tier} cannot be sampled: its counts have no likelihood "
-                f"with a discount of {discount:g} and a strength of {strength:g}. Go on from an "
-                "earlier pipeline, or train again."
+                f"with a discount of {discount:g} and a strength of {strength:g}. Resume "
+                "from an earlier pipeline, or train again."
             )
         franchise.discount[tier], franchise.strength[tier] = sampled

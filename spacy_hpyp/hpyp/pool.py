@@ -89,7 +89,7 @@ class Pool(NamedTuple):
     """A conditional distribution.
 
     experts (Franchise | FrozenTable): The counts while it learns, or frozen probabilities.
-    weights, gradient (Weights): The weights, and where the gradient of the log-likelihood is summed.
+    weights, gradient (Weights): The weights, and the summed gradient of the log-likelihood.
     gates (int32[gates]): Columns of the context row.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty if all
         do.

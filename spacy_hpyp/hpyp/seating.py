@@ -1,7 +1,7 @@
 """Seating and unseating customers in a franchise.
 
-`seat` draws a table for a customer, and `unseat` takes a customer from one. Their variants with undo
-tell what `undo_seat` and `restore` need to put the seating back.
+`seat` draws a table for a customer, and `unseat` takes a customer from one. Their undo variants
+return what `undo_seat` and `restore` need to put the seating back.
 """
 
 import numpy as np

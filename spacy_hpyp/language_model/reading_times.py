@@ -69,8 +69,8 @@ def predict_times(
     most = given.shape[1] + max(matrix.shape[1] for matrix in tested.values())
     if texts.nunique() < 2 or texts.value_counts().min() <= most:
         raise ValueError(
-            f"Each text is predicted from the others: at least two of '{text_by}' need more than "
-            f"{most} words with a time and all predictors."
+            f"Each text is predicted from the others. '{text_by}' needs at least two texts, each "
+            f"with more than {most} words that have a time and all predictors. Drop shorter texts."
         )
     groups = [texts, *(rows[name].astype(str) for name in columns[2:])]
     times, own = _centred(rows[time], groups), _centred(given, groups)

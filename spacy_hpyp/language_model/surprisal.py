@@ -104,7 +104,7 @@ class Coverage:
 
 
 class Frequencies:
-    """Word frequencies on the Zipf scale (van Heuven et al. 2014): log10 of occurrences in a billion
+    """Word frequencies on the Zipf scale (van Heuven et al. 2014): log10 of occurrences per billion
     words, with one added to each count. Case and spelling variants are ignored.
 
     counts (Mapping[str, int]): The counts of words.

@@ -246,9 +246,9 @@ class TrainableComponent(TrainablePipe):
         """RAISES (ValueError): If the component is untrained, or its word classes are missing."""
         if not self.is_trained:
             raise ValueError(
-                f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one by "
-                f"'python -m spacy train' ('python -m spacy init config --pipeline {self.factory}' writes "
-                "a config) or by 'nlp.initialize' and 'nlp.update'."
+                f"The component '{self.name}' has not been trained. Load a trained pipeline, or "
+                f"train one with 'spacy train' ('spacy init config --pipeline {self.factory}' "
+                "writes a config) or with 'nlp.initialize' and 'nlp.update'."
             )
         if isinstance(self.learned, ClassedModel):
             self.learned.check_classes(f"component '{self.name}'")
@@ -256,7 +256,7 @@ class TrainableComponent(TrainablePipe):
     def _nothing_to_learn(self, what: str) -> ValueError:
         """Return the error that no training example has something, named with an article."""
         return ValueError(
-            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}."
+            f"The component '{self.name}' cannot be initialized: no training example has {what}."
         )
 
     def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:

@@ -121,8 +121,8 @@ class EasyFirstParser(ParserWithCandidates, Parser):
         taggers = [each for each in before if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(
-                f"The component '{self.name}' learns from gold tags: there is no 'easy_first_tagger' before "
-                f"it.",
+                f"The component '{self.name}' learns from gold tags: there is no "
+                "'easy_first_tagger' before it. Add one, or set folds = 0.",
                 stacklevel=3,
             )
             return {}

@@ -89,8 +89,9 @@ class HeadOutwardParser(ParserWithCandidates, HeadOutwardComponent):
         self._check_trained()
         if self.head_outward.unchartable is not None:
             raise ValueError(
-                f"The component '{self.name}' cannot search for trees: {self.head_outward.unchartable}, "
-                "which its chart does not know. Use `tree_log_prob` to score given trees."
+                f"The component '{self.name}' cannot search for trees: "
+                f"{self.head_outward.unchartable}, which its chart does not allow. Change its "
+                "context lists and train again, or score given trees with `tree_log_prob`."
             )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:

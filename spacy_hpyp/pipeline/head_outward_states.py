@@ -105,7 +105,7 @@ class HeadOutwardStates(TrainableComponent):
             words = read_uncased(doc)
             if self.latent_states.reads_parents and not words.is_attached.all():
                 raise ValueError(
-                    f"The component '{self.name}' reads heads, but a document has words without. "
+                    f"The component '{self.name}' reads heads, but a document lacks some. "
                     "Put a parser before it in the pipeline."
                 )
             rng = np.random.default_rng(self.settings.seed)

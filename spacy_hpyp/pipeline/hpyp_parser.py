@@ -70,7 +70,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     def _check_settings(self, settings: ParserSettings) -> None:
         if settings.predict_tags and not self.joint.is_lexicalised:
             raise ValueError(
-                "The model has no context list for words, and such an unlexicalised one cannot find tags. "
+                "The model is unlexicalised (no context list for words) and cannot predict tags. "
                 "Set predict_tags = false and put a tagger before it."
             )
 
@@ -93,7 +93,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         epochs = 0 if nlp is None else nlp.config.interpolate()["training"]["max_epochs"]
         if 0 < epochs < self.contrast:
             raise ValueError(
-                f"'contrast' is {self.contrast}, but training.max_epochs is only {epochs}."
+                f"training.max_epochs is {epochs}. It must be at least 'contrast', {self.contrast}."
             )
         super()._begin(*data, nlp=nlp)
 
@@ -299,8 +299,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         model = self._initialized()
         if not model.is_lexicalised:
             raise ValueError(
-                f"The component '{self.name}' has no context list for words: an unlexicalised model "
-                f"generates tags only."
+                f"The component '{self.name}' is unlexicalised and generates tags only. Give "
+                "'word' a context list and train again."
             )
         count, max_length, seed = check_drawing(count, max_length, seed)
         drawing = {"max_length": max_length, "seed": seed, "search": self.search}

@@ -76,9 +76,9 @@ class ParseCombiner(TrainableComponent):
         voters = list(self.model.attrs["voters"]) or self.voters_in(self.nlp)
         if len(set(voters)) < max(2, len(voters)):
             raise ValueError(
-                f"The component '{self.name}' needs two voters at least, of different names, but there are "
-                f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after it, or name "
-                "them in 'voters'; parses are named by 'name_of_parse'."
+                f"The component '{self.name}' needs at least two voters of different names, not "
+                f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after "
+                "it, or list their parses in 'voters' by 'name_of_parse'."
             )
         if labels is None:
             docs = [doc for example in examples for doc in (example.reference, example.predicted)]

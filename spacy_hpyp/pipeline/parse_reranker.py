@@ -93,8 +93,8 @@ class ParseReranker(HeadOutwardComponent):
         ]
         if not self.source and not sources:
             raise ValueError(
-                f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
-                f"in the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
+                f"The component '{self.name}' reranks the trees of a parser, but there is none "
+                f"before it in {self.nlp.component_names}. Add one, or name it in 'source'."
             )
         return self.source or sources[-1]
 

@@ -102,14 +102,14 @@ class Parser(TrainableComponent):
         corpus = GoldCorpus(documents)
         if not corpus.usable:
             raise self._nothing_to_learn(
-                f"a sentence with a tag for every token and a complete tree{_listed(corpus.skipped)}"
+                f"a sentence with a tag for each token and a complete tree{_listed(corpus.skipped)}"
             )
         return corpus
 
     def _nothing_fits(self, skipped: Counter[str]) -> ValueError:
         return ValueError(
-            f"The component '{self.name}' cannot be initialized: no sentence has only the given tags and "
-            f"labels{_listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
+            f"The component '{self.name}' cannot be initialized: no sentence has only the given "
+            f"tags and labels{_listed(skipped)}. Make them with 'spacy init labels' on this data."
         )
 
     def _warn_of_skipped(self, skipped: Counter[str], size: int) -> None:

@@ -48,7 +48,8 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     if 0 < incomplete < len(problems):
         # Of one place, as several components warn of the same.
         warnings.warn(
-            f"UAS and LAS leave out {incomplete:,} of {len(problems):,} sentences, which have no complete tree.",
+            f"UAS and LAS leave out {incomplete:,} of {len(problems):,} sentences, "
+            "which have no complete tree.",
             stacklevel=1,
         )
     return {

@@ -68,7 +68,7 @@ def surprisal(
         string with `|` between regions, or a list of strings); or the path of a table.
     by (str): The unit of a row: "token", "word" (between white space) or "region".
     punctuation (bool): Whether punctuation has rows and is part of words and regions.
-    entropy (bool): Whether to compute entropies, too, and the parser's structure. This takes longer.
+    entropy (bool): Whether to compute entropies and the parser's structure, which takes longer.
     running (bool | None): Whether the parser finds the sentences of a text. Otherwise it is one
         sentence. By default only the texts of a table of words have several.
     particles (int | None): The parser's particles. By default those of its settings, but at least

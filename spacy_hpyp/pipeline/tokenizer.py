@@ -53,8 +53,8 @@ def create_learned_tokenizer(
     sentences (str): The sentence boundaries to set. "sure": those with a probability of 0.7 and
         more; up to 0.3 none is possible, and later components decide the others. "all": those with
         0.4 and more, for treebanks without punctuation. "none".
-    method (str): The source of tokens: the "learned" model, spaCy's "rules" for the language, or with
-        "auto" the rules if they find the words of held-out sentences at least as well.
+    method (str): The source of tokens: the "learned" model, spaCy's "rules" for the language, or
+        with "auto" the rules if they find the words of held-out sentences at least as well.
     seed (int): The seed of its training.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
     RAISES (ValueError): If a setting is not valid.

@@ -124,7 +124,7 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
 
 
 def number_paths(paths: Sequence[str]) -> np.ndarray:
-    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has, after
+    """Number the word classes, and as many steps of their paths as `CLASS_ATTRIBUTES` has, after
     the symbols of words (int32[symbols, *]).
 
     paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the

@@ -26,7 +26,8 @@ _PLAIN = {
 #: All spellings of quotes and apostrophes but the plain ones.
 QUOTES = "".join(chr(code) for code, norm in _PLAIN.items() if norm in ("'", '"'))
 # Soft hyphens, joiners, marks of direction, selectors of variants, byte order marks.
-_UNSEEN = "\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0020-\U000e007f"
+_UNSEEN = "\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+_UNSEEN += "\U000e0020-\U000e007f"
 _ONE_UNSEEN = re.compile(f"[{_UNSEEN}]")
 # Behind white space they belong to the next character.
 _LEADING = re.compile(rf"(?<!\S)[{_UNSEEN}]+(?=\S)")
@@ -101,7 +102,7 @@ def _begin_clusters(text: str) -> np.ndarray:
 
 @lru_cache(1 << 12)
 def _continues(character: str) -> int:
-    """1 for a character within a cluster, 2 for a regional indicator, 3 for white space, 0 for others."""
+    """Return 1 for a character in a cluster, 2 for a regional indicator, 3 for space, else 0."""
     code = ord(character)
     if character.isspace():
         return 3

@@ -206,7 +206,7 @@ def enter_words(weights, words, often, of_class):
 
 @jitable
 def may_go_on(weights, padded, i):
-    """Whether a token may go on behind a character: in its chunk, or behind a space as in training."""
+    """Whether a token may go on past a character: in its chunk, or past a space as in training."""
     after = i + 1
     if after != padded.end[i]:
         return True

@@ -6,9 +6,9 @@ observed, so that it is as probable as
     p(class | tag, configuration) p(tag elsewhere | tag).
 
 This is learned from the rare words of the treebank, each token in turn as if it had not been seen.
-Mostly a tag is the same again, with one probability for all tags, and otherwise as frequent as it is
-among rare words. A rare word that is generated as one of a class of words of raw text has its form
-observed, too.
+Mostly a tag is the same again, with one probability for all tags, and otherwise as frequent as it
+is among rare words. A rare word that is generated as one of a class of words of raw text has its
+form observed, too.
 """
 
 from collections import Counter

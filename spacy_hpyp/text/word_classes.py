@@ -62,7 +62,7 @@ def read_classes(path: Path) -> list[WordClass]:
         match = _LINE.fullmatch(line)
         if match is None or match[2] in found:
             raise ValueError(
-                f"Line {number} of '{path}' is no path of 0 and 1, new word and count with tabs between."
+                f"Line {number} of '{path}' must be a path of 0 and 1, tab, new word, tab, count."
             )
         found[match[2]] = WordClass(match[1], match[2], int(match[3]))
     return list(found.values())
@@ -189,7 +189,7 @@ def learn_classes(
         known[names[word]] += count
     if len(known) < classes:
         raise ValueError(
-            f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text."
+            f"{classes} classes of {len(known)} words are too many: ask for fewer, or add text."
         )
     named = (
         [names[begun[word] if i == 0 else word] for i, word in enumerate(map(fold, sentence))]

@@ -83,7 +83,7 @@ def visit(
     those that are not seated. A sentence has the derivation of the static oracle until another one
     has been drawn.
 
-    latent (str, optional): None; "derivations", given the trees and tags; or "parses", given the words.
+    latent (str, optional): None; "derivations", given trees and tags; or "parses", given words.
     RETURNS (tuple): See `CountModel.gibbs_step`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """

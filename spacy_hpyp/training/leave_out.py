@@ -61,9 +61,8 @@ def leave_out(
     seated = {key for key in gold if model.progress.seated.get(key)}
     if 2 * len(seated) < len(gold) or not seated:
         raise ValueError(
-            f"Of {len(gold)} different sentences with complete trees, the model has learned from "
-            f"{len(seated)}. Sentences are left out of a model that was trained on them, with the same "
-            "tokens: is this the training part of its treebank?"
+            f"The model has learned from {len(seated)} of {len(gold)} different sentences with "
+            "complete trees. Use the training part of its own treebank, with the same tokens."
         )
     found: dict[bytes, tuple[np.ndarray, ...]] = {}
     for part, generator in zip(assign_folds(order, folds), rng.spawn(folds)):
@@ -97,6 +96,6 @@ def check_derivations(model: JointModel) -> None:
     """RAISES (ValueError): If a model has latent derivations."""
     if model.progress.derivations:
         raise ValueError(
-            "Sentences cannot be left out of a model that has latent derivations, as it has not learned them "
-            "from the trees of the documents. Train one with latent = null."
+            "Sentences cannot be left out of a model with latent derivations: it has not learned "
+            "them from the trees of the documents. Train one with latent = null."
         )

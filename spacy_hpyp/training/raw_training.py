@@ -58,7 +58,7 @@ def learn_from_text(
     """
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError(
-            "An unlexicalised model, or one that has not been trained, cannot learn from raw text."
+            "Unlexicalised or untrained models cannot learn from raw text. Train a lexicalised one."
         )
     search = search._replace(marginals=False, consensus=False)
     sentences, words, resampled, log_prob = 0, 0, 0, 0.0

@@ -161,7 +161,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"'{path}', line {line}: this is not text in UTF-8 ({error.reason})."
+            f"'{path}', line {line}: this is not text in UTF-8 ({error.reason}). Convert it."
         ) from error
     yield from enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
 
@@ -243,7 +243,7 @@ def _read_line(block: Block, line: str, end: int) -> int:
         first, last = int(found[1]), int(found[2])
         if not end < first == following < last:
             raise ValueError(
-                f"the multiword token {index} does not stand before its words, or shares them."
+                f"the multiword token {index} must stand before its words, and share none of them."
             )
         end = last
     elif index == str(following):

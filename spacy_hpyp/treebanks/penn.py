@@ -1,5 +1,5 @@
-r"""The Penn Treebank as dependencies: bracketed trees, the heads of Yamada and Matsumoto (2003), and
-the labels of Penn2Malt.
+r"""The Penn Treebank as dependencies: bracketed trees, heads of Yamada and Matsumoto (2003), and
+labels of Penn2Malt.
 
 Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the
 other children depend on it. Such trees are projective and have one root. The table of heads has for
@@ -25,7 +25,7 @@ Dependency Parsing, 2006; documentation of Penn2Malt):
 11. Otherwise: DEP.
 
 The head of the whole sentence is ROOT. The labels follow their description, and were not compared
-with the output of Penn2Malt. Words and tags stay as they are in the treebank: `-LRB-` for a bracket,
+with the output of Penn2Malt. Words and tags stay as in the treebank: `-LRB-` for a bracket,
 `1\/2` for 1/2. Traces, other empty elements, and phrases of nothing else are left out. A phrase of
 punctuation alone is punctuation.
 """
@@ -191,7 +191,7 @@ def function_tags(label: str) -> list[str]:
 
 
 def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool]) -> int:
-    """Return the head child of a phrase, given the categories of the phrase and of its children, and
+    """Return the head child of a phrase, given the categories of the phrase and its children, and
     whether each child is punctuation alone.
     """
     direction, priorities = HEAD_RULES.get(phrase, HEAD_RULES["X"])

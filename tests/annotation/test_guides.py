@@ -163,8 +163,8 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
         ]
         there = shares > 0.0
         right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
-        # Probabilities that one possibility leaves out are missing; probabilities are stored in half
-        # the precision.
+        # Probabilities that one possibility leaves out are missing; probabilities are stored in
+        # half the precision.
         left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
         assert np.all((shares <= right + 1e-4)[there])
         assert np.all((shares >= right - left_out - 1e-4)[there])

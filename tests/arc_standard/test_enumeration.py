@@ -201,9 +201,9 @@ class Counter:
         return [SHIFT, END, *arcs]
 
     def steps(self, top, used, n, words, shifted):
-        """Write the record of each possible action at `used`, and of each token after a shift. Yield
-        the record, the probabilities of the action, the tag and the word, and how many words are
-        shifted.
+        """Write the record of each possible action at `used`, and of each token after a shift.
+        Yield the record, the probabilities of the action, the tag and the word, and how many words
+        are shifted.
         """
         depth = int(self.records[top, DEPTH])
         for action in self.actions(top):

@@ -14,7 +14,7 @@ from spacy_hpyp.annotation.sentences import problem_of
 from spacy_hpyp.treebanks.conllu import read_blocks
 
 # Made up, one of each for a section.
-TREE = "( (S (NP-SBJ (DT The) (NN {noun})) (VP (VBZ costs) (NP (QP ($ $) (CD 5)) (-NONE- *U*))) (. .)) )\n"
+TREE = "( (S (NP-SBJ (DT The) (NN {})) (VP (VBZ is) (NP (QP ($ $) (CD 5)) (-NONE- *U*))) (. .)) )\n"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def wsj(tmp_path):
             folder.mkdir(parents=True)
             for file in range(2):
                 (folder / f"wsj_{section:02}{file:02}.mrg").write_text(
-                    TREE.format(noun=f"boat{section}") + TREE.format(noun="Net")
+                    TREE.format(f"boat{section}") + TREE.format("Net")
                 )
         return tmp_path / "wsj"
 
@@ -67,11 +67,11 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
             for i in (1, 2)
         ]
     assert "lacks" not in done.output
-    assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 costs $ 5 .", "The Net costs $ 5 ."]
+    assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 is $ 5 .", "The Net is $ 5 ."]
 
 
 def test_missing_sections_are_reported_and_other_files_become_one(wsj, tmp_path):
-    (tmp_path / "tales.ptb").write_text(TREE.format(noun="boat"))
+    (tmp_path / "tales.ptb").write_text(TREE.format("boat"))
     done = run("hpyp", "convert", wsj(2, 22, 24), tmp_path / "tales.ptb", tmp_path / "out")
     assert "wsj-train lacks the sections 03, 04," in " ".join(done.output.split())
     names = ["tales", "wsj-dev", "wsj-lm-dev", "wsj-lm-test", "wsj-lm-train", "wsj-train"]
@@ -80,16 +80,16 @@ def test_missing_sections_are_reported_and_other_files_become_one(wsj, tmp_path)
 
 def test_spacy_reads_the_trees(tmp_path):
     empty = "( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *))) )"
-    (tmp_path / "tales.mrg").write_text(TREE.format(noun="boat") + empty)
+    (tmp_path / "tales.mrg").write_text(TREE.format("boat") + empty)
     run("hpyp", "convert", tmp_path / "tales.mrg", tmp_path)
     (doc,) = spacy_docs(tmp_path / "tales.conllu", tmp_path)
     assert [(token.text, token.tag_, token.dep_, token.head.text) for token in doc] == [
         ("The", "DT", "NMOD", "boat"),
-        ("boat", "NN", "SUB", "costs"),
-        ("costs", "VBZ", "ROOT", "costs"),
-        ("$", "$", "OBJ", "costs"),
+        ("boat", "NN", "SUB", "is"),
+        ("is", "VBZ", "ROOT", "is"),
+        ("$", "$", "OBJ", "is"),
         ("5", "CD", "AMOD", "$"),
-        (".", ".", "P", "costs"),
+        (".", ".", "P", "is"),
     ]
 
 
@@ -115,7 +115,7 @@ SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-dev.con
 def conllu(*heads):
     """A sentence with these heads."""
     rows = (
-        f"{i}\tw\t_\tNOUN\tNN\t_\t{head}\t{'root' if head == 0 else '_' if head == '_' else 'dep'}\t_\t_\n"
+        f"{i}\tw\t_\tNOUN\tNN\t_\t{head}\t{ {0: 'root', '_': '_'}.get(head, 'dep') }\t_\t_\n"
         for i, head in enumerate(heads, 1)
     )
     return "".join(rows) + "\n"
@@ -130,9 +130,7 @@ def test_a_treebank_is_converted_as_spacy_does_it(options, tmp_path):
     assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
-def test_sentences_without_a_complete_tree_are_counted_when_they_are_converted_and_when_they_are_learned(
-    toy, write, tmp_path
-):
+def test_incomplete_trees_are_counted_in_conversion_and_training(toy, write, tmp_path):
     bad = [("_", "_"), (0, 0, 1), (2, 2, 0), (0, "_")]
     path = write(
         "\ufeff" + "".join(conllu(*heads) for heads in [(2, 0), *bad, (0, 1)]), "x-train.conllu"

@@ -57,7 +57,7 @@ ROWS = [
     ("surprisal trained text.txt -o text.txt/new/out.tsv", "Not a directory: 'text.txt"),
     ("evaluate trained gold.spacy -o nothing", "is a directory", USAGE),
     ("rank trained text.txt -t 0", "'threads' must be"),
-    ("guides trained other.spacy out.spacy", "is this the training part of its treebank?"),
+    ("guides trained other.spacy out.spacy", "training part of its own treebank"),
     ("guides trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
     (
         "evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense",

@@ -14,7 +14,7 @@ from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, w
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
-TEXT = "The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
+TEXT = "The dog sees a cat near a bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
 TREEBANK = """\
 # newdoc id = d1
 # sent_id = mine-1
@@ -338,7 +338,8 @@ def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
 def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):
     text = (
         TREEBANK
-        + "\n# newpar\n1\tKim\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n"
+        + "\n# newpar\n1\tKim\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        + "2\twaits\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n"
     )
     bank = write(text, "bank.conllu")
     found = sentences_of(run("hpyp", "parse", model, bank, "--keep", "sentences").stdout)

@@ -114,4 +114,4 @@ def test_what_no_regression_can_be_made_of_is_said(table):
     assert "no column 'surprise'" in said(table, "--predict", "surprise")
     assert "in the baseline" in said(table, "--predict", "surprisal,length")
     assert "'length' should have numbers only" in said(change(table, length="seven"))
-    assert "at least two of 'text'" in said(change(table, length=1.0, text="a"))
+    assert "at least two texts" in said(change(table, length=1.0, text="a"))

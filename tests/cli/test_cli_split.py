@@ -56,7 +56,7 @@ def test_without_a_development_part_sentences_all_over_the_training_part_are_hel
 def test_only_documents_with_trees_are_held_out_and_those_after_them_begin_documents(tmp_path):
     (tmp_path / "x-train.conllu").write_text(
         "".join(
-            f"# newdoc id = d{i}\n# sent_id = {i}\n{WORD.format(i).replace(*tree)}\n{WORD.format(i)}\n".replace(
+            f"# newdoc id = d{i}\n# sent_id = {i}\n{WORD.format(i)}\n{WORD.format(i)}\n".replace(
                 *tree
             )
             for i in range(100)

@@ -17,9 +17,8 @@ from spacy_hpyp.language_model.ngram import train_ngram_model
 
 run = partial(command_line.run, "hpyp", "surprisal")
 COLUMNS = (
-    "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic "
-    "surprisal_letters "
-    "log_prob known class"
+    "file paragraph sentence word token start end text tag surprisal surprisal_lexical "
+    "surprisal_syntactic surprisal_letters log_prob known class"
 ).split()
 SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")
 TEXT = """the dog sees a cat. Ada waits near

@@ -120,7 +120,8 @@ def test_counts_are_read_from_our_columns_or_those_of_subtlex(write, table):
     [
         # Sub-words of minicons; words of pangoling, the first of which has no value.
         "sentence_id,token,surprisal\n0,The,NA\n0,Ġdog,2\n0,Ġsle,3\n0,eps,4\n0,.,5\n1,ĠAda,6\n",
-        '"","sent","word","surprisal"\n"1",1,"The",NA\n"2",1,"dog",2\n"3",1,"sleeps.",12\n"4",2,"Ada",6\n',
+        '"","sent","word","surprisal"\n"1",1,"The",NA\n"2",1,"dog",2\n'
+        '"3",1,"sleeps.",12\n"4",2,"Ada",6\n',
     ],
 )
 def test_values_of_another_model_are_found_by_characters(write, table):

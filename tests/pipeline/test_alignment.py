@@ -83,8 +83,10 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
     [
         # A token that holds several words takes everything from their head, here the first of two
         # sisters.
-        (CANNOT, ["we", "can't", "go"], [("we", "PRP", 2, "nsubj"), ("can't", "MD", 2, "aux"), ("go", "VB", 2, "ROOT")]),
-        (CANNOT, ["we", "ca", "n'tgo"], [("we", "PRP", 2, "nsubj"), ("ca", "MD", 2, "aux"), ("n'tgo", "VB", 2, "ROOT")]),
+        (CANNOT, ["we", "can't", "go"],
+         [("we", "PRP", 2, "nsubj"), ("can't", "MD", 2, "aux"), ("go", "VB", 2, "ROOT")]),
+        (CANNOT, ["we", "ca", "n'tgo"],
+         [("we", "PRP", 2, "nsubj"), ("ca", "MD", 2, "aux"), ("n'tgo", "VB", 2, "ROOT")]),
         (DEEP, ["a", "bc", "d"], [("a", "A", 1, "x"), ("bc", "C", 2, "z"), ("d", "D", 2, "ROOT")]),
         (DEEP, ["abcd"], [("abcd", "D", 0, "ROOT")]),
         # The pieces of a word hang on its first piece; what hung on the word does too.
@@ -102,7 +104,8 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
         (
             DOWN,
             ["g", "o", "downhill", "now"],
-            [("g", "VB", 0, "ROOT"), ("o", "VB", 0, PIECE_LABEL), ("downhill", "RB", 0, "advmod"), ("now", "RB", 2, "advmod")],
+            [("g", "VB", 0, "ROOT"), ("o", "VB", 0, PIECE_LABEL),
+             ("downhill", "RB", 0, "advmod"), ("now", "RB", 2, "advmod")],
         ),
         (
             [("!!", ".", 1, "punct"), ("e-mail", "VB", 1, "ROOT")],
@@ -151,7 +154,8 @@ def test_dependents_of_a_lost_word_hang_on_its_head():
 
 def test_white_space_is_no_token():
     gold = Doc(VOCAB, words=["go", "\n", "on", "up"], spaces=[False, False, True, False],
-               tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2], deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
+               tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2],
+               deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
     predicted = Doc(
         VOCAB, words=["g", "o", "\n", "on", "up"], spaces=[False, False, False, True, False]
     )

@@ -99,9 +99,10 @@ DESCRIBED = [
 ]
 
 
-def short(possible):
+def short(setting):
     """The values of a setting in a table. Its default tells whether a number is whole."""
-    text = re.sub(r"a (whole |finite )?number (of at least|from) (\S+)", r"\3", str(possible))
+    text = str(setting.metadata["possible"])
+    text = re.sub(r"a (whole |finite )?number (of at least|from) (\S+)", r"\3", text)
     return re.sub(r"^([\d.,]+)$", r"\1 or more", text.replace(" and at most ", " to "))
 
 
@@ -109,8 +110,8 @@ def test_every_setting_is_described_in_the_docs_as_it_is_declared():
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf8")
     for of, settings in DESCRIBED:
         rows = {
-            declared.name: f"| `{declared.name}` | {json.dumps(declared.default)} | {short(declared.metadata['possible'])} | "
-            for declared in fields(settings)
+            field.name: f"| `{field.name}` | {json.dumps(field.default)} | {short(field)} | "
+            for field in fields(settings)
         }
         table = page.split(f"| setting of {of} | default |")[1].split("\n\n")[0]
         for name, row in rows.items():

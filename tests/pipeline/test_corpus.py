@@ -75,7 +75,8 @@ def test_words_under_tokens_are_the_tokens_of_gold_sentences(tmp_path):
     path = tmp_path / "fr.conllu"
     path.write_text(
         "# newpar\n1\tIl\til\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tva\taller\tVERB\t_\t_\t0\troot\t_\t_\n"
-        "3-4\tau\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n3\tà\tà\tADP\t_\t_\t2\tcase\t_\t_\n4\tle\tle\tDET\t_\tDefinite=Def\t2\tdet\t_\t_\n\n"
+        "3-4\tau\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n3\tà\tà\tADP\t_\t_\t2\tcase\t_\t_\n"
+        "4\tle\tle\tDET\t_\tDefinite=Def\t2\tdet\t_\t_\n\n"
         "# newpar\n1\tFin\tfin\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
         encoding="utf8",
     )

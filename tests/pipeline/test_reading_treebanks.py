@@ -22,7 +22,7 @@ def conllu(*sentences, comment=""):
     for heads in sentences:
         text += comment
         for i, head in enumerate(heads, 1):
-            text += f"{i}\tw{i}\tw\tX\tX\t_\t{head}\t{'root' if head == 0 else 'dep'}\t_\tSpaceAfter=No\n"
+            text += f"{i}\tw{i}\tw\tX\tX\t_\t{head}\t{'x' if head else 'root'}\t_\tSpaceAfter=No\n"
         text += "\n"
     return text
 

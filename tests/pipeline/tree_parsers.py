@@ -135,7 +135,7 @@ class TreeParserTests:
                     labels={"tags": tags, "labels": labels},
                 )
         nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
-        with pytest.raises(ValueError, match="none of the training examples has a sentence"):
+        with pytest.raises(ValueError, match="no training example has a sentence"):
             parser.initialize(lambda: nothing, nlp=nlp)
         assert self.annotation(nlp(TEXT)) == expected
         assert stored(nlp) == before

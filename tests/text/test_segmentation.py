@@ -69,7 +69,7 @@ def test_a_treebank_that_was_learned_is_found_again(segmenter):
 
 
 def test_words_that_were_not_seen_come_apart_as_others_do(segmenter):
-    text = "The willow cannot wait. Mr. Voss, who saw the anchor's keeper, left at 9 p.m. Is 1 007 a buoy?"
+    text = "The willow cannot wait. Mr. Voss, the anchor's keeper, left at 9 p.m. Is 1 007 a buoy?"
     tokens, last = found(segmenter.segment(text), text)
     assert tokens[:5] == ["The", "willow", "can", "not", "wait"]
     assert "'s" in tokens
@@ -120,7 +120,7 @@ def test_white_space_in_tokens_is_between_characters_as_in_training(segmenter):
 
 
 def test_tokens_do_not_depend_on_the_words_that_follow(segmenter):
-    text = "Mr. Lind, who saw the 'willow's keeper, left at 9 p.m. Is 3 a buoy—isn't it? 'Mr. cannot etc.'"
+    text = "Mr. Lind, the 'willow's keeper, left at 9 p.m. Is 3 a buoy—isn't it? 'Mr. cannot etc.'"
     tokens, _ = found(segmenter.segment(text), text)
     assert "—" in tokens
     for end in (i for i, character in enumerate(text) if character == " "):

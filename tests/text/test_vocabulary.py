@@ -152,7 +152,7 @@ def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_be
     assert content(again) == content(vocabulary)
 
 
-def test_a_rare_word_is_generated_as_the_class_of_its_form_and_the_tag_that_it_had_is_observed_besides():
+def test_a_rare_word_is_generated_as_the_class_of_its_form_and_its_earlier_tag_is_observed():
     sentences = [[("cat", NN), ("cow", NN), ("call", VB), ("run", VB)]]
     vocabulary, plain = observing(*sentences), observing(*sentences, observed=False)
     assert (vocabulary.words, vocabulary.classes) == (plain.words, plain.classes)
@@ -192,7 +192,7 @@ def observed_names(vocabulary, *words):
     return [vocabulary.name(number) for number in vocabulary.numbers_observed(words)]
 
 
-def test_what_tags_say_is_learned_from_all_words_that_were_seen_seldom_each_token_as_if_it_were_another():
+def test_tag_history_is_learned_from_rare_words_each_token_as_if_it_had_not_been_seen():
     seldom = [("cat", NN), ("cat", VB), ("cow", NN), ("cow", NN), ("call", VB)]
     counted = {(NN, VB): 1, (VB, NN): 1, (NN, NN): 2}
     assert pairs_of(observing(seldom)) == counted

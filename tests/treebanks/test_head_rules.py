@@ -82,6 +82,7 @@ def test_punctuation_is_a_head_only_among_itself(phrase, children, head):
 
 def test_the_table_has_the_phrases_of_the_penn_treebank():
     clauses = "S SBAR SBARQ SINV SQ".split()
-    phrases = "ADJP ADVP CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC UCP VP WHADJP WHADVP WHNP WHPP X NML".split()
-    assert set(HEAD_RULES) == {*clauses, *phrases}
+    phrases = "ADJP ADVP CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC UCP VP X NML".split()
+    questions = "WHADJP WHADVP WHNP WHPP".split()
+    assert set(HEAD_RULES) == {*clauses, *phrases, *questions}
     assert {direction for direction, _ in HEAD_RULES.values()} == {"left", "right"}

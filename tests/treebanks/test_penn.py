@@ -29,24 +29,24 @@ def arcs(sentence):
 
 TREES = {
     "auxiliaries, objects and adjuncts": (
-        "( (S (NP-SBJ (PRP$ Her) (NN aunt)) (VP (MD might) (VP (VB have) (VP (VBN sold) (NP (DT the) (NN "
-        "boat))"
-        " (NP-TMP (NN yesterday)) (PP-LOC (IN in) (NP (NNP Hull)))))) (. .)) )",
-        "Her:NMOD<aunt aunt:SUB<might might:ROOT have:VC<might sold:VC<have the:NMOD<boat boat:OBJ<sold "
-        "yesterday:VMOD<sold in:VMOD<sold Hull:PMOD<in .:P<might",
+        "( (S (NP-SBJ (PRP$ Her) (NN aunt)) (VP (MD might) (VP (VB have) (VP (VBN sold) (NP (DT "
+        "the) (NN boat)) (NP-TMP (NN yesterday)) (PP-LOC (IN in) (NP (NNP Hull)))))) (. .)) )",
+        "Her:NMOD<aunt aunt:SUB<might might:ROOT have:VC<might sold:VC<have the:NMOD<boat "
+        "boat:OBJ<sold yesterday:VMOD<sold in:VMOD<sold Hull:PMOD<in .:P<might",
     ),
     "traces go with the phrases that they leave empty": (
-        "( (S (NP-SBJ-1 (NNS Goats)) (VP (VBD were) (VP (VBN seen) (NP (-NONE- *-1)) (S (NP-SBJ (-NONE- *-1))"
-        " (VP (TO to) (VP (VB climb)))))) (. .)) )",
+        "( (S (NP-SBJ-1 (NNS Goats)) (VP (VBD were) (VP (VBN seen) (NP (-NONE- *-1)) (S (NP-SBJ "
+        "(-NONE- *-1)) (VP (TO to) (VP (VB climb)))))) (. .)) )",
         "Goats:SUB<were were:ROOT seen:VC<were to:VMOD<climb climb:VMOD<seen .:P<were",
     ),
     "relative clauses": (
-        "( (NP (NP (DT a) (NN cook)) (SBAR (WHNP-1 (WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBZ sings))))) "
-        ")",
+        "( (NP (NP (DT a) (NN cook)) (SBAR (WHNP-1 (WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBZ "
+        "sings))))) )",
         "a:NMOD<cook cook:ROOT who:NMOD<cook sings:SBAR<who",
     ),
     "complementizers": (
-        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (IN that) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) )",
+        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (IN that) (S (NP-SBJ (PRP it)) (VP (VBD "
+        "rained)))))) )",
         "We:SUB<hoped hoped:ROOT that:VMOD<hoped it:SUB<rained rained:SBAR<that",
     ),
     "possessives": (
@@ -54,11 +54,12 @@ TREES = {
         "the:NMOD<'s tailor:NMOD<'s 's:NMOD<hat red:NMOD<hat hat:ROOT",
     ),
     "coordination of verb phrases": (
-        "( (S (NP-SBJ (PRP She)) (VP (VP (VBZ mends) (NP (NNS nets))) (CC and) (VP (VBZ sails)))) )",
-        "She:SUB<mends mends:ROOT nets:OBJ<mends and:VMOD<mends sails:VMOD<mends",
+        "( (S (NP-SBJ (PRP She)) (VP (VP (VBZ sews) (NP (NNS nets))) (CC and) (VP (VBZ sails)))) )",
+        "She:SUB<sews sews:ROOT nets:OBJ<sews and:VMOD<sews sails:VMOD<sews",
     ),
     "coordination of unlike phrases": (
-        "( (S (NP-SBJ (PRP She)) (VP (VBZ is) (UCP-PRD (ADJP (JJ old)) (CC and) (NP (DT a) (NN sailor))))) )",
+        "( (S (NP-SBJ (PRP She)) (VP (VBZ is) (UCP-PRD (ADJP (JJ old)) (CC and) (NP (DT a) (NN "
+        "sailor))))) )",
         "She:SUB<is is:ROOT old:PRD<is and:DEP<old a:NMOD<sailor sailor:DEP<old",
     ),
     "quantities": (
@@ -66,30 +67,29 @@ TREES = {
         "fewer:AMOD<than than:NMOD<cups ten:AMOD<than cups:ROOT",
     ),
     "questions": (
-        "( (SBARQ (WHNP-1 (WP What)) (SQ (VBD did) (NP-SBJ (DT the) (NN cat)) (VP (VB eat) (NP (-NONE- "
-        "*T*-1)))) (. ?)) )",
+        "( (SBARQ (WHNP-1 (WP What)) (SQ (VBD did) (NP-SBJ (DT the) (NN cat)) (VP (VB eat) (NP "
+        "(-NONE- *T*-1)))) (. ?)) )",
         "What:DEP<did did:ROOT the:NMOD<cat cat:SUB<did eat:VMOD<did ?:P<did",
     ),
     "fragments and parentheses keep their tokens": (
-        "( (FRAG (NP (NP (NN Rain)) (PRN (-LRB- -LRB-) (ADVP (RB again)) (-RRB- -RRB-))) (: --) (NP (NN "
-        "snow)) (. .)) )",
+        "( (FRAG (NP (NP (NN Rain)) (PRN (-LRB- -LRB-) (ADVP (RB again)) (-RRB- -RRB-))) (: --) "
+        "(NP (NN snow)) (. .)) )",
         "Rain:ROOT -LRB-:P<again again:NMOD<Rain -RRB-:P<again --:P<Rain snow:DEP<Rain .:P<Rain",
     ),
     "measures in adjective and adverb phrases": (
-        "( (S (NP-SBJ (PRP It)) (VP (VBZ is) (ADJP-PRD (NP (CD 1\\/2) (NN mile)) (JJ long)) (ADVP (NP (DT a) "
-        "(NN lot))"
-        " (RB now)))) )",
-        "It:SUB<is is:ROOT 1\\/2:NMOD<mile mile:AMOD<long long:PRD<is a:NMOD<lot lot:AMOD<now now:VMOD<is",
+        "( (S (NP-SBJ (PRP It)) (VP (VBZ is) (ADJP-PRD (NP (CD 1\\/2) (NN mile)) (JJ long)) (ADVP "
+        "(NP (DT a) (NN lot)) (RB now)))) )",
+        "It:SUB<is is:ROOT 1\\/2:NMOD<mile mile:AMOD<long long:PRD<is a:NMOD<lot lot:AMOD<now "
+        "now:VMOD<is",
     ),
     "subjects that are clauses": (
         "( (S (S-NOM-SBJ (NP-SBJ (-NONE- *)) (VP (VBG Rowing))) (VP (VBZ tires) (NP (PRP us)))) )",
         "Rowing:SUB<tires tires:ROOT us:OBJ<tires",
     ),
     "quotations before the verb": (
-        "( (SINV (`` ``) (S-TPC-1 (NP-SBJ (PRP It)) (VP (VBZ floats))) (, ,) ('' '') (VP (VBD said) (SBAR "
-        "(-NONE- 0)"
-        " (S (-NONE- *T*-1)))) (NP-SBJ (NNP Ada)) (. .)) )",
-        "``:P<said It:SUB<floats floats:VMOD<said ,:P<said '':P<said said:ROOT Ada:SUB<said .:P<said",
+        "( (SINV (`` ``) (S-TPC-1 (NP-SBJ (PRP It)) (VP (VBZ sinks))) (, ,) ('' '') (VP (VBD said) "
+        "(SBAR (-NONE- 0) (S (-NONE- *T*-1)))) (NP-SBJ (NNP Ada)) (. .)) )",
+        "``:P<said It:SUB<sinks sinks:VMOD<said ,:P<said '':P<said said:ROOT Ada:SUB<said .:P<said",
     ),
     "chains of single children": ("(TOP (S (VP (VP (VB Go)))) )", "Go:ROOT"),
     "a phrase of punctuation": (

@@ -31,7 +31,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 class _Compilation(event.Listener):
-    """Collects garbage rarely while Numba compiles, which takes a tenth less time."""
+    """Listener that collects garbage rarely while Numba compiles, which takes a tenth less time."""
 
     def __init__(self) -> None:
         self.open: list = []

@@ -120,7 +120,7 @@ class Guides(NamedTuple):
 
 
 def no_guides(words: int) -> Guides:
-    """Return guides without information."""
+    """Return guides without information about a number of words."""
     return Guides(
         heads=np.full((words, HEADS), NONE, dtype=np.int32),
         head_probability=np.zeros((words, HEADS), dtype=np.float32),

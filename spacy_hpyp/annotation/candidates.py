@@ -167,7 +167,7 @@ def k_best(
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
-    """Return the k best choices of one from each list: sums of scores, and places in the lists."""
+    """Return the k best choices of a score per list, best first: sums, and places in the lists."""
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for each in scores:
         longer = [

@@ -323,7 +323,7 @@ def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray
 
 
 def bits(nats: np.ndarray) -> np.ndarray:
-    """Convert log-probabilities in nats to surprisals."""
+    """Convert log-probabilities in nats to surprisals in bits."""
     return -nats / np.log(2.0) + 0.0
 
 

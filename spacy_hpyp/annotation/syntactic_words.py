@@ -1,10 +1,10 @@
 """Syntactic words of Universal Dependencies under the tokens of a Doc: French *du* is the words
 *de* and *le*.
 
-The words of a token with several are in the user data of the Doc; any other token is one word
-itself. spaCy's attributes of a token with several words are those of the highest word, the one
-nearest to the root, so that the tokens form a tree. The same holds for values that components
-write, but log-probabilities and surprisals are summed.
+The words of a token are in the user data of the Doc, unless it is one word of the same form.
+spaCy's attributes of a token with several words are those of the highest word, the one nearest to
+the root, so that the tokens form a tree. The same holds for values that components write, but
+log-probabilities and surprisals are summed.
 
 Components read and write Docs whose tokens are words: `to_word_doc` makes such a Doc, and
 `write_back` writes its annotation into the original. A Doc without multiword tokens is its own word
@@ -417,7 +417,7 @@ def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
 
 
 def depths(head: np.ndarray) -> np.ndarray:
-    """Return the number of arcs to the root (int64[words]), given heads; roots are their own."""
+    """Return the number of arcs from each word to its root (int64[words]); a root heads itself."""
     depth, above = np.zeros(len(head), dtype=np.int64), head
     for _ in range(len(head)):
         moved = above != head[above]

@@ -21,8 +21,8 @@ class UncasedWords:
     forms (list[str]): The words in lower case.
     token (int64[n]): Their positions in the Doc.
     heads (int32[n]): The positions of their parents among the words; `NONE` for the root's
-        children.
-    is_attached (bool[n]): Whether the parent is known; otherwise the head is `NONE`.
+        children, and if no parent is known.
+    is_attached (bool[n]): Whether the word has a label; without one, its arc counts as unknown.
     offsets (int64[sentences + 1]): The start of each sentence.
     """
 

@@ -35,7 +35,7 @@ def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
 
 
 def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str, int, None]]:
-    """Yield the keys of a value of several tokens."""
+    """Yield the keys of a value of several tokens, given their first characters."""
     return zip(repeat("._."), repeat(name), offsets, repeat(None))
 
 
@@ -47,7 +47,7 @@ def remove(data: dict[Any, Any], names: Container[str]) -> None:
 
 
 def entries_of(doc: Doc, name: str) -> list[Any]:
-    """Return the values of all tokens, None where there is none."""
+    """Return a value of every token, None where there is none."""
     return list(map(doc.user_data.get, attribute_keys(name, doc.to_array(IDX).tolist())))
 
 

@@ -50,7 +50,7 @@ def HPYPModel(
 ) -> Model[list[Doc], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
 
-    Its attribute `joint_model` holds alphabets and seating, its parameters are the pools' weights.
+    Its attribute `joint_model` holds alphabets and seating; its parameters are the pools' weights.
 
     transition, tag, word (Sequence[Sequence[str]]): The context elements of each distribution, a
         list of names for each expert of its pool, most important first. An empty list of experts
@@ -59,7 +59,7 @@ def HPYPModel(
     label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc.
         Without any, the label is part of the transition, as in the paper.
     **settings: See `ModelSettings`.
-    RETURNS (Model): Takes Docs and gives their parses, by a search of its own.
+    RETURNS (Model): Maps Docs to their parses, by a search of its own.
     RAISES (ValueError): If a context element is unknown or a setting is invalid.
     """
     found = ModelSettings(**settings)
@@ -82,7 +82,7 @@ def HPYPModel(
 
 
 def thinc_model(joint: JointModel) -> Model:
-    """A joint model as the attribute of a thinc model of its own."""
+    """Return a thinc Model that holds a joint model as its attribute."""
     return model_holding(joint, "hpyp", JOINT_MODEL, _parse)
 
 

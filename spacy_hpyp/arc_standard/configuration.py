@@ -170,8 +170,8 @@ def execute(records, used, top, action, tag, word):
 
 @jitable
 def derivation(records, last, actions, tags):
-    """Read off what led to a configuration into `actions` and `tags`; `NONE` follows the actions if
-    there is room.
+    """Write the derivation of configuration `last` into `actions` and `tags`; `NONE` follows the
+    actions if there is room.
     """
     step, word = 0, 0
     record = last

@@ -4,9 +4,9 @@ running text.
 By the end of a long block all derivations in a beam share their past. So a block without boundaries
 is decoded more than once:
 
-1. Algorithm 1 finds the boundaries, and the probabilities of the words. It has up to four times the
-particles, as derivations that end a sentence elsewhere have to stay in the beam; but not without
-`future_cost`, when a word's probability must not depend on the words to come.
+1. Algorithm 1 finds the boundaries and, unless `apart`, the probabilities of the words. It has up
+to four times the particles, as derivations that end a sentence elsewhere have to stay in the beam;
+but not without `future_cost`, when a word's probability must not depend on the words to come.
 2. Each sentence is decoded by itself.
 3. Neighbours that may plausibly be one sentence are decoded as one. The posterior probabilities of
 heads and tags are the mean over these possibilities, in proportion to the probabilities of the

@@ -67,11 +67,11 @@ class Distributions(NamedTuple):
     candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     outcomes (int32[words]): The words as outcomes. This and what follows is for decoding only.
     p_word_given_tag (float64[candidates]): p(word | tag) for each candidate tag without further
-        context.
+        context, times `p_observed`.
     chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
     observed (int32[words]): The rows of `p_observed`.
-    p_observed (float64[*, tags]): The probability of other observations; in the first row of none:
-    1.
+    p_observed (float64[*, tags]): The probability of other observations; 1 in the first row, for
+        words without any.
     """
 
     transition: Any
@@ -90,9 +90,7 @@ class Distributions(NamedTuple):
 def with_weights(
     model: Distributions, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]
 ) -> Distributions:
-    """Return a frozen model with other weights of its pools, and zeros or sums for their
-    gradients, by the names of the distributions.
-    """
+    """Return a frozen model whose pools have other weights and sums of gradients."""
     pools = {
         name: getattr(model, name)._replace(weights=weights[name], gradient=gradient[name])
         for name in DISTRIBUTIONS

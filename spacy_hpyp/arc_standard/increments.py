@@ -82,8 +82,8 @@ class Increments(NamedTuple):
 
 @struct
 class Gathered(NamedTuple):
-    """Distributions of the experts of a pool, each with a weight, that are going to be added up:
-    many configurations lead an expert to the same restaurant.
+    """Weighted distributions of a pool's experts, to be added up: many configurations lead an
+    expert to the same restaurant.
 
     place (int64[slots]): The restaurant, `NONE` where a slot is free.
     expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): The context that
@@ -239,7 +239,7 @@ def _gather(pool, expert, place, row, weight, gathered, expected):
 
 @jitable
 def _add_up(pool, gathered, expected):
-    """Add what has been gathered to a distribution, and forget it."""
+    """Add the gathered distributions times their weights to `expected`, and free the slots."""
     for slot in range(len(gathered.place)):
         if gathered.place[slot] != NONE:
             distribution(

@@ -39,7 +39,7 @@ class Options(NamedTuple):
 
 @struct
 class Workspace(NamedTuple):
-    """Workspace of one thread, in which nothing is remembered when the seating changes."""
+    """Workspace of one thread. When the seating changes, drop its results with `forget_all`."""
 
     transition: Query
     label: Query

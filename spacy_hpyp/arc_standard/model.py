@@ -147,7 +147,7 @@ class JointModel(CountModel):
     # Derivations
 
     def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
-        """See `CountModel`; of the sentences only the words are read."""
+        """See `CountModel`; only the words and offsets of the sentences are read."""
         self.check_classes()
         return Generated(
             distribution=DISTRIBUTIONS.index(name),

@@ -29,7 +29,7 @@ NO_ARC = -1
 
 
 class GoldTree(NamedTuple):
-    """A tree with what the non-deterministic oracle asks of it."""
+    """A tree with its counts of dependents, for the non-deterministic oracle."""
 
     heads: np.ndarray  # int32[n]: the head of each word by position, -1 for the root
     labels: np.ndarray  # int32[n]: the root's is not read
@@ -52,7 +52,7 @@ def gold_tree(heads, labels):
 
 @jitable
 def allowed_actions(tree, records, top):
-    """The non-deterministic oracle: what may come next in a derivation of a tree.
+    """Return the actions that the non-deterministic oracle allows next in a derivation of a tree.
 
     RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the
         next word may be shifted. Both: a left-arc that may be delayed. Neither, before the sentence

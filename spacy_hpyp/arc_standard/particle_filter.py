@@ -325,8 +325,9 @@ def total_probability(options, count):
 
 @jitable
 def allocate(scheme, options, count, k, follows, rng):
-    """Divide k particles between options, and reorder these; `follows` as in `split_particles`.
+    """Divide k particles between `count` options, and reorder these; with `TOP` each gets two.
 
+    follows (int): With `SYSTEMATIC`, the outcome that one of the particles has to take, or `NONE`.
     RETURNS (int): The number of options that got any: the first ones, with `options.particles`.
     """
     particles, probability, priority = options.particles, options.probability, options.priority
@@ -489,9 +490,7 @@ def reallocate_sentences(beam, size, sentences, search):
 
 @jitable
 def keep_best(beam, best, search):
-    """Keep the K best derivations, of equals those that were found first. Returns how many there
-    are.
-    """
+    """Keep the K best derivations, the first ones among equals. Returns how many there are."""
     least, room, left = best[-1], len(best), 0
     for d in beam:
         room -= expected_weight(d, search) > least

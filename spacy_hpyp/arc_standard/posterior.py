@@ -16,7 +16,7 @@ from .particle_filter import log_sum
 
 @jitable
 def read_parse(records, last, heads, labels, tags):
-    """Read the parse off a terminal configuration into `heads`, `labels` and `tags` (int32[n])."""
+    """Write the heads, labels and tags (int32[n]) that a configuration sets; others stay."""
     actions = np.empty(2 * len(heads), dtype=np.int32)
     derivation(records, last, actions, tags)
     tree_of(actions, heads, labels)
@@ -63,12 +63,12 @@ def find_agreement(probability, one, other, agreement):
 
 @jitable
 def choose(posterior, consensus, heads, labels, tags):
-    """Choose a parse: the best derivation's, or with `consensus` the one with the least expected
-    loss (Kumar & Byrne 2004).
+    """Write the best derivation's parse, or with `consensus` the one with the least expected loss
+    (Kumar & Byrne 2004), into `heads`, `labels` and `tags` (int32[n]).
 
-    The loss is the number of words with a wrong head or label, so the tree has most in common with
-    all of the derivations', in proportion to their probabilities; and each word has its most
-    probable tag.
+    The loss is the number of words with a wrong head or label, so the tree is the one with most in
+    common with those of all derivations, in proportion to their probabilities. Each word has its
+    most probable tag.
     """
     m, n = posterior.heads.shape
     probability = posterior.probability

@@ -372,9 +372,7 @@ def find_directions(model, records, top, work):
 
 @jitable
 def find_arcs(model, records, top, work):
-    """Divide the directions of a factored model between its arcs, which completes
-    `work.actions`.
-    """
+    """Complete `work.actions` by a factored model's arcs, p(direction) p(label | direction)."""
     if not is_factored(model):
         return
     share, found = work.transition.distribution, work.label.distribution
@@ -419,7 +417,7 @@ def _all_tags(task, records, top, word):
 
 @jitable
 def _gold_actions(task, records, top, word):
-    """Find the shift and the arc that lead to the gold tree; the arc is the only option."""
+    """Return p(shift) and p(arc) on the way to the gold tree; enter the arc as the only option."""
     arc, may_shift = allowed_actions(task.gold, records, top)
     p_shift, p_arc = 0.0, 0.0
     if may_shift:

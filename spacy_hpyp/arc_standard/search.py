@@ -11,7 +11,7 @@ ROUND, SYSTEMATIC, TOP = range(3)
 
 @struct
 class Search(NamedTuple):
-    """How to search.
+    """Settings of a search.
 
     particles (int): K, the number of particles that the derivations of a beam share.
     stack_penalty (float): The expected cost of attaching a stack word, in nats. Algorithm 1: 0.

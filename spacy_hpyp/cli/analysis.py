@@ -139,7 +139,7 @@ def calibrate(choices: Sequence[tuple[float, bool]]) -> dict[str, Any]:
     RETURNS (dict[str, Any]): "tokens"; the means "confidence" and "accuracy";
         "expected_calibration_error", the mean over all tokens of |accuracy - confidence| of their
         bins; "auroc", the probability that a right choice is surer than a wrong one; and "bins",
-        those of ten that are not empty. A figure of nothing is None.
+        those of ten that are not empty, with "from" and "to". Undefined figures are None.
     """
     p, right = np.array(choices, dtype=np.float64).reshape(-1, 2).T
     place = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)

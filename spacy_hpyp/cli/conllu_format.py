@@ -35,11 +35,11 @@ def to_doc(block: Block, vocab: Vocab) -> Doc:
 
 
 def write_block(block: Block, doc: Doc, sent_id: str) -> str:
-    """Write a sentence with new annotation. It keeps its multiword tokens, comments and MISC, and
-    its lemmas, tags and features if the pipeline does not find any.
+    """Return a sentence in CoNLL-U with new annotation. It keeps its multiword tokens, comments and
+    MISC, and its lemmas, tags and features if the pipeline does not find any.
 
-    doc (Doc): The parsed document of `to_doc`.
-    sent_id (str): Its name, if it has none.
+    doc (Doc), sent_id (str): The parsed document of `to_doc`, and a name if the sentence has none.
+    RAISES (ValueError): If the document has no tree.
     """
     return _write(block, list(doc), doc._.log_prob, sent_id)
 

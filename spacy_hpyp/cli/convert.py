@@ -222,8 +222,8 @@ def convert(
 def _documents(
     blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool
 ) -> Iterator[Doc]:
-    """Yield the documents of spaCy's converter; where white space is unknown, no more than the file
-    names.
+    """Yield documents of at most `n_sents` sentences, by spaCy's converter. If white space is
+    unknown, they also end where the file's do. RAISES (ValueError): If spaCy cannot convert one.
     """
     text = "\n\n".join("\n".join(map("\t".join, block.complete().rows)) for block in blocks)
     found = conllu_to_docs(text, n_sents=1, merge_subtokens=merge_subtokens, no_print=True)

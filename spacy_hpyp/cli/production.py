@@ -77,7 +77,7 @@ def precompile(
 
 
 def _trained(component: str) -> Language:
-    """Train a component on two sentences."""
+    """Return a pipeline with one component, trained on two sentences."""
     nlp = spacy.blank("xx")
     nlp.add_pipe(component)
     doc = Doc(nlp.vocab, _WORDS, tags=_TAGS, heads=_HEADS, deps=_LABELS)

@@ -42,8 +42,7 @@ def check_text(path: Path) -> None:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file in UTF-8, or of stdin, each after the number of characters before
-    it.
+    """Yield the offset in characters and the text of each line of a file in UTF-8, or of stdin.
 
     RAISES (ValueError): If it is not UTF-8.
     """
@@ -59,8 +58,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the paragraphs of a text file, or its lines, each after the number of characters before
-    it; see `paragraphs_of`.
+    """Yield the offset in characters and the text of each paragraph, or line, of a text file; see
+    `paragraphs_of`.
 
     RAISES (ValueError): If it is not UTF-8, or is a table or CoNLL-U by its name.
     """

@@ -87,7 +87,7 @@ def text_of(blocks: Sequence[Block]) -> str:
 
 
 def parse_gold(nlp: Language, blocks: Sequence[Block], keep: Given) -> str:
-    """Parse the text, sentences or words of gold sentences, and return CoNLL-U."""
+    """Parse the text, sentences or words (`keep`) of gold sentences, and return CoNLL-U."""
     bare = (
         replace(block, rows=[[*row[:2], *[EMPTY] * 7, row[9]] for row in block.rows])
         for block in blocks

@@ -43,7 +43,7 @@ def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.n
 def _log_shares(
     groups: Groups, weights: np.ndarray, *, or_none: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the place of each group's word, log `shares`, and the log-probability of none."""
+    """Return each group's word by rank, log `shares`, and if `or_none` each word's log p(none)."""
     score = linear(groups.features, weights)
     _, place = np.unique(groups.word, return_inverse=True)
     highest = np.full(int(place.max(initial=-1)) + 1, 0.0 if or_none else -np.inf)
@@ -74,12 +74,12 @@ def fit(
 ) -> np.ndarray:
     """Fit weights (float64[m]) by penalised maximum likelihood.
 
-    right (bool[groups] or float64[groups]): Whether each group is right, or its share of that.
+    right (bool[groups] or float64[groups]): Whether each is right, or its share if several are.
     prior (float), prior_mean (float64[m] | float): Inverse variance and mean of the weights' normal
         prior.
     or_none (bool): Whether all groups of a word may be wrong.
     highest (float): Bound of the weights, on either side of 0.
-    close (float): The last step moves no weight further than this.
+    close (float): Stop after a step that moves every weight by less than this.
     """
     starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
     ends = np.append(starts, len(groups.word))

@@ -97,7 +97,7 @@ def Reranker(**lists: Any) -> Model:
 def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> np.ndarray:
     """Return the log-probabilities of candidates by a head-outward model (float64[k, 2]).
 
-    Trees that are not projective are made so. Unknown tags count as unknown; unknown decorated
+    Trees that are not projective are made so. All unknown tags count as one; unknown decorated
     labels count as those without decoration.
 
     doc (Doc), candidates (Candidates): Of one sentence of it.

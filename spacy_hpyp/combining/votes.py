@@ -131,7 +131,7 @@ def _ballot(
 
 
 def _numbers(column: list[str], token: np.ndarray, known: dict[str, int]) -> np.ndarray:
-    """Return the numbers of the names at given tokens (int32[words])."""
+    """Number the names at given tokens (int32[words]), `ABSENT` for ""; add new ones to `known`."""
     found = [column[i] for i in token.tolist()]
     return np.array(
         [known.setdefault(name, len(known)) if name else ABSENT for name in found], dtype=np.int32

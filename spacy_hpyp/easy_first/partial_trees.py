@@ -55,7 +55,7 @@ class Forest(NamedTuple):
 
 
 def new_forest(most: int) -> Forest:
-    """Return room for `most` partial trees."""
+    """Return a forest with room for `most` records."""
     slots = 1
     while slots < 2 * most:
         slots *= 2

@@ -139,7 +139,7 @@ class Weights(NamedTuple):
 
 
 class Rounded(NamedTuple):
-    """Averages rounded to 16 bits, which take half of a processor's cache."""
+    """Averages rounded to 16 bits, half the size of float32, for a processor's cache."""
 
     # Multiples of the step.
     multiples: np.ndarray  # int16[places, outcomes]

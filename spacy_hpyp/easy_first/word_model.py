@@ -138,7 +138,9 @@ class WordClassifier(ClassedModel):
         return Sequences(symbols, kind, given, offsets.astype(np.int64)), words
 
     def symbols(self, docs: Sequence[Doc], words: Words, *, reader: str) -> dict[str, np.ndarray]:
-        """Return the attributes of words that do not depend on the form (int32[words] each)."""
+        """Return the attributes of words that do not depend on the form (int32[words] each).
+        RAISES (ValueError): If templates read guides, and a Doc has none of its own.
+        """
         attributes = set(self.attributes)
         symbols = {"space": read_spaces(docs, words.layout)} if "space" in attributes else {}
         for name in sorted(attributes & set(tasks.WRITTEN_ATTRIBUTES)):
@@ -230,9 +232,7 @@ class WordClassifier(ClassedModel):
     # Storage
 
     def compact(self) -> None:
-        """Remove the data for further training. Rounding may change outcomes with nearly equal
-        scores.
-        """
+        """Drop what only training needs. Rounding may change outcomes with nearly equal scores."""
         self.perceptron.compact()
 
     def _fixed(self) -> Message:

@@ -198,7 +198,7 @@ def compile_reading(
 def possible_outcomes(
     vocabulary: Vocabulary, task: ClassificationTask, candidates: WordOutcomes | None
 ) -> Possible:
-    """Return the possible outcomes of each kind of words, and the parts of each outcome."""
+    """Return the possible outcomes of each kind of word, and the parts of each outcome."""
     names = [task.parts(outcome) if task.parts else [] for outcome in vocabulary.tags]
     # An outcome is its first part.
     size = len(names)

@@ -203,9 +203,7 @@ def facing(head, child):
 
 @jitable
 def _fill(scores, value):
-    """Return a chart of the best (`BEST`) or the summed (`SUM`) score of each item's
-    derivations.
-    """
+    """Return a chart of the best score (`BEST`) or log-sum (`SUM`) of each item's derivations."""
     n = len(scores.root)
     complete, across = np.empty((n, n + 1)), np.empty((n + 1, n))
     incomplete, closed, sibling = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))

@@ -102,7 +102,7 @@ class LatentStates(StoredModel):
         return self.vocabulary is not None
 
     def initialize(self, vocabulary: Vocabulary, seating: StateModel | None = None) -> None:
-        """Set the vocabulary and the seating, by default an empty one."""
+        """Set the vocabulary and the seating, by default an empty one; forget previous training."""
         self.vocabulary = vocabulary
         self.seating = seating or new_model(self.kind, self.states, len(vocabulary))
         self.training = StateTraining()

@@ -55,7 +55,7 @@ def _room(pool):
 
 @jitable
 def _log_probability(model, distribution, symbols, event, outcome, rooms):
-    """Return the log-probability of an outcome of a distribution."""
+    """Return the log-probability of an outcome of a distribution, in nats."""
     pool, room = pools_in_order(model)[distribution], rooms[distribution]
     read_context(pool.elements, model.sizes, symbols, event, room.row)
     if distribution == WORD:

@@ -242,8 +242,8 @@ class CountModel(ClassedModel):
 
     @property
     def frozen(self) -> Any:
-        """The model that predicts, see `predicting`. Tables are made when it is first needed, and
-        pools when weights have changed.
+        """The model that predicts, see `predicting`; new weights make new pools, not new tables.
+        RAISES (ValueError): If it is untrained, or reads word classes and has none.
         """
         if self._tables is None:
             self._tables = dict(
@@ -279,9 +279,9 @@ class CountModel(ClassedModel):
 
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions, unless they are fixed, and
-        drop empty restaurants.
+        drop empty restaurants if they are many.
 
-        RAISES (ValueError): See `hyperparameters.resample`.
+        RAISES (ValueError): If it is untrained; and see `hyperparameters.resample`.
         """
         self._drop_frozen()
         for name, franchise in self.franchises.items():

@@ -146,7 +146,7 @@ def remove_event(pool, events, i, rng):
 
 @jitable
 def restore_event(pool, events, i):
-    """Undo `remove_event`."""
+    """Undo `remove_event`, which has found the event seated everywhere."""
     dish, undo = events.dish[i], events.undo[i]
     for expert in range(len(undo)):
         restaurant = events.restaurants[i, expert]
@@ -174,7 +174,7 @@ def undo_seat_event(pool, events, i):
 
 @jitable
 def learn_event(pool, events, i):
-    """`predict_event`, and add the gradient of the log-probability."""
+    """Return what `predict_event` does, and add its gradient to `pool.gradient`."""
     log_probability = predict_event(pool, events, i)
     scratch = pool.scratch
     add_gradient(pool, events.dish[i], exp(log_probability), 1.0, scratch, scratch.out)

@@ -137,9 +137,9 @@ def log_likelihood(customers, tables, sizes, discount, strength):
 
 @jit
 def sample_tier(customers, tables, sizes, discount, strength, rng):
-    """Take a slice-sampling step of a tier's discount, unless it is 0, and then of its strength
-    (Neal 2003).
+    """Slice-sample a tier's discount, unless it is 0, and then its strength (Neal 2003).
 
+    customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
     RETURNS (tuple[float, float]): The new discount and strength; NaN if the likelihood is not a
         number.
     """

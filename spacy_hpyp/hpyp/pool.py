@@ -409,7 +409,7 @@ def find_weights(franchise, scratch):
 
 @jitable
 def look_up(franchise, dish, scratch):
-    """`descend`, given `scratch.place`."""
+    """Do the rest of `descend`, given `scratch.place`."""
     find_weights(franchise, scratch)
     for expert in range(len(scratch.place)):
         restaurant, logs = np.int64(scratch.place[expert]), scratch.logs[expert]

@@ -347,7 +347,7 @@ def restore(franchise, restaurant, dish, tables, size):
 
 @jit
 def add(franchise, expert, row, dish, rng):
-    """`seat` in the restaurant of a context row under one expert."""
+    """Seat a customer in the restaurant of a context row under one expert, see `seat`."""
     return seat(franchise, open_restaurant(franchise, expert, row), dish, rng)
 
 

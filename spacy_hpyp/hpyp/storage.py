@@ -50,7 +50,7 @@ def pack(franchise: Franchise) -> dict[str, Any]:
 
 def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray]:
     """Number roots and occupied restaurants breadth first, children in the order of their symbols.
-    Returns the restaurants in this order, and the number of each restaurant.
+    Returns these restaurants in this order, and the number of each restaurant, if it is occupied.
     """
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     number = np.arange(len(restaurants))

@@ -122,7 +122,7 @@ def measure_beams(
 def _follow(
     model: JointModel, blocks: Blocks, search: Search, threads: int, *, parses: bool
 ) -> Iterator[Increments]:
-    """Yield the beams in each sentence, and hold those of a few in memory."""
+    """Yield the beams of each sentence; those of at most `_BATCH` sentences are in memory."""
     if not model.is_lexicalised:
         raise ValueError("An unlexicalised model generates no words, and has no entropy over them.")
     # Rare words are read as in surprisals, without their tags and forms elsewhere.
@@ -152,7 +152,7 @@ def _analyses(beams: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _increment(model: JointModel, beams: Increments, token: list[int], k: int) -> Increment:
-    """Return the beam after the last of some words, given the tokens of the words."""
+    """Return the beam after the last of some words at `token`, with k parses and next words."""
     count = len(token)
     probability, log_prob, derivation = _analyses(beams, count - 1)
     parses, names = [], [label.split(nonproj.DELIMITER)[0] for label in model.labels]

@@ -70,13 +70,13 @@ def collect_vocabulary(
 ) -> NGramVocabulary:
     """Collect the vocabulary of a text: its frequent words, and the classes of the others.
 
-    The classes are those of `spacy-hpyp.EnglishSignatures.v1` for English, else of
-    `spacy-hpyp.UnknownWords.v1`.
-
     sentences (Iterable[Sequence[str]]): The words of each sentence, in any order.
+    lang (str): The language code. The classes are those of `spacy-hpyp.EnglishSignatures.v1` for
+        "en", else of `spacy-hpyp.UnknownWords.v1`.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
     spelling (bool): Whether to learn how rare words are spelled: an open vocabulary.
+    seed (int): Fixes the spelling.
     RAISES (ValueError): If there are no sentences.
     """
     rule: dict[str, Any] = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": lang}
@@ -243,12 +243,12 @@ def train_ngram_model(
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
-    A sweep removes and adds every n-gram, in an order that does not depend on that of the text.
-    Then it resamples discounts and strengths.
+    The first sweep adds every n-gram, later ones remove and add it, in an order independent of that
+    of the text. Each sweep then resamples discounts and strengths.
 
     text (Iterable[Sequence[str]]): The words of each sentence, which are read once.
     words (NGramVocabulary | Callable): The vocabulary, or a function that makes it from all words.
-    order (int): n, from 1 to 20.
+    order (int), sweeps (int): n, from 1 to 20, and the number of sweeps.
     seed (int): Fixes the model bit for bit.
     progress (Callable | None): Called after each sweep with its number and the mean log-probability
         of a prediction, in nats.

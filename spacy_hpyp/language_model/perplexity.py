@@ -4,8 +4,8 @@ There is one prediction for each word and one for the end of each sentence. With
 vocabulary a rare word counts as its class, so that only models with the same words and classes can
 be compared. With an *open* vocabulary its probability is that of its class times that of its
 letters (`spacy_hpyp.hpyp.spelling`), so that all models that spell can be compared. Bits a
-character can be compared between all models: minus the binary log of the text's probability,
-divided by the number of characters, with one for the end of each word.
+character can be compared between all models that spell or know all words: minus the binary log of
+the text's probability, divided by the number of characters, with one for the end of each word.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -116,9 +116,9 @@ def estimate(
     its log is s² / (R p²), with the variance s² of the R estimates and their mean p (delta method).
 
     sentences (Iterable[Sequence[str]]): The words of each sentence.
-    particles (int): The number of particles of a filter.
-    replicates (int): The number of filters for each sentence, at least 2.
-    RAISES (ValueError): If a setting is out of range, or the model generates no words.
+    particles (int), replicates (int): Particles of a filter; filters per sentence, at least 2.
+    seed (int): Fixes the estimates.
+    RAISES (ValueError): If a setting is out of range, or the model is untrained or unlexicalised.
     """
     whole("particles", particles, highest=HIGHEST_PARTICLES)
     whole("replicates", replicates, least=2)

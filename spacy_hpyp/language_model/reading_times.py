@@ -168,7 +168,7 @@ def _held_out(times: "Series", predictors: "DataFrame", texts: "Series") -> "Dat
 def _effects(
     times: "Series", given: "DataFrame", tested: "DataFrame", groups: Sequence["Series"]
 ) -> list[dict[str, Any]]:
-    """Return the effect of each tested column, and the total of a term and its lags."""
+    """Return the effect of each tested column that varies, and the total of terms with lags."""
     import pandas
     from statsmodels.api import OLS, MixedLM
 

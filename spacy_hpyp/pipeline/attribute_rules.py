@@ -21,8 +21,8 @@ from .base import StoredPipe
 
 
 class AttributeRules(StoredPipe):
-    """Sets `token.pos` and `token.morph` to the most frequent ones of the tag, or of the word with
-    that tag. Words whose tag has no rule keep what they have.
+    """Component that sets `token.pos` and `token.morph` to the most frequent ones of the tag, or of
+    the word with that tag. Words whose tag has no rule keep what they have.
 
     scorer (Callable | None): The scoring method.
     """

@@ -157,7 +157,7 @@ class TrainableComponent(TrainablePipe):
     # Defined by subclasses
 
     def _check_settings(self, settings: Settings) -> None:
-        """RAISES (ValueError): If settings contradict each other or the model."""
+        """Check settings. RAISES (ValueError): If they contradict each other or the model."""
 
     @property
     def is_trained(self) -> bool:
@@ -233,7 +233,7 @@ class TrainableComponent(TrainablePipe):
         return losses
 
     def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
-        """Add the loss of an update, summed over `count` items."""
+        """Add the loss of an update, summed over `count` items, and enter the mean in `losses`."""
         self._loss = (self._loss[0] + loss, self._loss[1] + count)
         losses[self.name] = self._loss[0] / max(1, self._loss[1])
 
@@ -254,7 +254,7 @@ class TrainableComponent(TrainablePipe):
             self.learned.check_classes(f"component '{self.name}'")
 
     def _nothing_to_learn(self, what: str) -> ValueError:
-        """Return the error that no training example has something, named with an article."""
+        """Return the error that no training example has something, named by a noun phrase."""
         return ValueError(
             f"The component '{self.name}' cannot be initialized: no training example has {what}."
         )

@@ -41,7 +41,7 @@ def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Do
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
     n_sents (int): Sentences per document, before the first document that a CoNLL-U file names.
-    RAISES (ValueError): If a line is not CoNLL-U, a .spacy file is damaged, or there is no file.
+    RAISES (ValueError): If a file is damaged or not in its format, or the directory has none.
     """
     files = [path]
     if path.is_dir():

@@ -180,5 +180,5 @@ def make_keep_parse(nlp: Language, name: str, name_of_parse: str) -> Pipe:
     default_score_weights=_MORPH_SCORES,
 )
 def make_attribute_rules(nlp: Language, name: str, scorer: Callable | None) -> Pipe:
-    """Make a component that looks parts of speech and features up."""
+    """Make a component that looks up parts of speech and features."""
     return _component("attribute_rules:AttributeRules")(nlp.vocab, name, scorer=scorer)

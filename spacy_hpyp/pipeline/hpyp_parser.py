@@ -210,7 +210,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         doc (Doc): Sentence boundaries that are set are kept; without any it is one sentence.
         k (int): How many parses and next words, at least 1; the beam may have fewer parses.
         RETURNS (list[Increment]): Positions in them count words and white space.
-        RAISES (ValueError): If the model generates no words.
+        RAISES (ValueError): If the model is untrained or unlexicalised, or a sentence is too long.
         """
         k, model = whole("k", k, least=1), self._initialized()
         return find_increments(model, to_word_doc(doc), self.search, k, **self._parsing)

@@ -20,7 +20,7 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     gold tree.
 
     RETURNS (dict[str, Any]): spaCy's scores; token_log_prob: the mean of `token._.log_prob` in
-        nats; and sents_without_tree: the number of sentences left out.
+        nats, or None; and sents_without_tree: the number of sentences left out.
     """
     examples = list(examples)
     log_probs = [
@@ -46,7 +46,7 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
 
     incomplete = len(problems) - problems.count(None)
     if 0 < incomplete < len(problems):
-        # Of one place, as several components warn of the same.
+        # From one place, so that Python shows it once: several components give the same warning.
         warnings.warn(
             f"UAS and LAS leave out {incomplete:,} of {len(problems):,} sentences, "
             "which have no complete tree.",

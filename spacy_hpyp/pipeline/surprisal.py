@@ -71,11 +71,10 @@ def surprisal(
     entropy (bool): Whether to compute entropies and the parser's structure, which takes longer.
     running (bool | None): Whether the parser finds the sentences of a text. Otherwise it is one
         sentence. By default only the texts of a table of words have several.
-    particles (int | None): The parser's particles. By default those of its settings, but at least
-        5,000.
+    particles (int | None): The parser's particles (default: as in its settings, at least 5,000).
     context (str | None): The column of the text that is read before and has no rows.
     text_by (str | None): The column of texts in a table with one word a row. The result has the
-        same rows; `by` is ignored.
+        same rows; `by` is ignored. `reader_by`, `frequencies` and `lags` need it.
     word (str), reader_by (str | None): The columns of words, and of readers if there are several.
     frequencies (Mapping[str, int] | None): Counts of words, instead of the model's training data.
     lags (int): The number of words before that have columns, too.
@@ -126,6 +125,7 @@ class Reader:
         """Yield the scores of passages.
 
         running (bool): Whether to find their sentences. Otherwise each passage is one sentence.
+        entropy (bool): Whether to find entropies, and the structure of a parser, too.
         """
         docs = [self.nlp.make_doc(passage.text) for passage in passages]
         if not running:
@@ -162,11 +162,11 @@ class Reader:
 
 
 class ParserReader(Reader):
-    """Reads texts with the parser of a pipeline.
+    """Reader of texts with the parser of a pipeline.
 
     nlp (Language): A pipeline with one trained `hpyp_parser`.
     particles (int | None): See `reading_search`.
-    RAISES (ValueError): If there is none, or it has not been trained or generates no words.
+    RAISES (ValueError): If it has no such parser or several, or `particles` is out of range.
     """
 
     def __init__(self, nlp: Language, *, particles: int | None = None) -> None:

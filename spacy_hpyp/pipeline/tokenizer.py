@@ -77,7 +77,7 @@ def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
 
 
 class LearnedTokenizer:
-    """Splits a text into tokens as a treebank does, and tokens into words.
+    """Tokenizer that splits a text into tokens as a treebank does, and tokens into words.
 
     It sets `token._.sent_end_prob`, the probability that a sentence ends with a token.
 
@@ -324,7 +324,7 @@ class LearnedTokenizer:
 
 
 def _segments(doc: Doc, cut: bool) -> Segments:
-    """Return the gold tokens of a Doc, and if asked for where they are cut into words."""
+    """Return the gold tokens of a Doc, and with `cut` where they are cut into words."""
     rows = doc.to_array([IDX, LENGTH, IS_SPACE, SENT_START]).view(np.int64)
     token = np.flatnonzero(rows[:, 2] == 0)
     last = np.full(len(token), np.nan)

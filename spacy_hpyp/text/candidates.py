@@ -29,8 +29,8 @@ class WordOutcomes:
 
     forms (list[str]): Known words, the first kinds.
     endings (list[str]): Endings of words, the other kinds; every word has one of them.
-    offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent
-        first.
+    offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind by frequency; those
+        of a word before those of its ending.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, token: str, words: Sequence[str]) -> "Rule":
-        """The rule by which a token has some words, the longest common part being the stem."""
+        """Return the rule that splits a token into words; the longest common part is the stem."""
         token, words = token.lower(), [word.lower() for word in words]
         matches = [
             SequenceMatcher(None, token, word, autojunk=False).find_longest_match()
@@ -72,7 +72,7 @@ class Rule(NamedTuple):
         return cls(*ends, stem, word[:own], word[own + size :], tuple(words))
 
     def apply(self, token: str) -> list[str] | None:
-        """The words of a token, or None if it is not one that the rule is for.
+        """Return the words of a token, or None if the rule does not apply to it.
 
         The stem keeps its capitals. The first word begins with one if the token does, and all words
         are in capitals if it is.
@@ -110,7 +110,7 @@ def are_cut(sentences: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> bool:
 
 
 class MultiwordTokens:
-    """Finds the words of tokens.
+    """Model that finds the words of tokens.
 
     rules (Sequence[Rule]): Ways to split tokens.
     weights (float32[places]): Weights of hashed features of a token together with a rule.
@@ -219,13 +219,13 @@ class MultiwordTokens:
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the model by name."""
+        """Return the rules, weights and whole tokens by name."""
         rules = [list(rule) for rule in self.rules]
         return {"rules": rules, **pack_weights(self.weights), "whole": sorted(self.whole)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "MultiwordTokens":
-        """Make a model of what `to_dict` returned."""
+        """Make a model from what `to_dict` returned."""
         rules = [Rule(*row[:-1], tuple(row[-1])) for row in stored["rules"]]
         weights = np.zeros(_PLACES, dtype=np.float32)
         unpack_weights(stored, weights)

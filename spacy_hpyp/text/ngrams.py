@@ -78,7 +78,7 @@ def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
 
 
 def add_up(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different rows, sorted, and the sum of the counts of each."""
+    """Return the distinct rows, sorted, and the sum of the counts of each."""
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
     is_first = np.ones(len(rows), dtype=bool)

@@ -137,7 +137,7 @@ def pad(text: str) -> PaddedText:
 
 @jit
 def _scan(padded, code):
-    """Fill in the hashes of prefixes, the bounds of chunks, and `following`."""
+    """Fill in the hashes of prefixes, `power`, the bounds of chunks, and `following`."""
     n = len(code)
     padded.power[0] = 1
     for i in range(n):
@@ -234,7 +234,7 @@ def _is_known(weights, padded, begin, end):
 
 @jitable
 def _longest_from(weights, padded, begin, shortest):
-    """The length of the longest known word from a character on, above a minimum, or 0."""
+    """Return the length of the longest known word that begins here, if over `shortest`, or 0."""
     for length in range(min(_LONGEST_WORD, padded.end[begin] - begin), shortest, -1):
         if _is_known(weights, padded, begin, begin + length):
             return length

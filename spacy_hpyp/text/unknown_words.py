@@ -54,7 +54,7 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
 
 
 def one_unknown_word() -> UnknownWordRule:
-    """No classes: all rare words are the same unknown word, as in B&B (section 5.2)."""
+    """Return a rule without classes: rare words are one unknown word, as in B&B (section 5.2)."""
     return _no_classes
 
 
@@ -168,7 +168,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _script(form: str) -> str:
-    """Return the script of the first letter, "" for Latin."""
+    """Return the script of the first letter by its Unicode name, "" for Latin or no letter."""
     first = next(filter(str.isalpha, form), "")
     script = unicodedata.name(first, "UNKNOWN").split(" ")[0] if first else "LATIN"
     return "" if script == "LATIN" else script

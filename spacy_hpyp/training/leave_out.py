@@ -93,7 +93,7 @@ def held_out_copy(
 
 
 def check_derivations(model: JointModel) -> None:
-    """RAISES (ValueError): If a model has latent derivations."""
+    """Check that a model has no latent derivations. RAISES (ValueError): If it has."""
     if model.progress.derivations:
         raise ValueError(
             "Sentences cannot be left out of a model with latent derivations: it has not learned "

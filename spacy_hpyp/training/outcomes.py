@@ -55,7 +55,7 @@ class GoldWords:
 
     @classmethod
     def join(cls, parts: Sequence["GoldWords"]) -> "GoldWords":
-        """Return the sequences of at least one part."""
+        """Join the sequences of parts, at least one."""
         number: dict[str, int] = {}
         place = [
             np.array([number.setdefault(form, len(number)) for form in part.forms])[part.place]
@@ -79,9 +79,7 @@ class GoldWords:
     def teach_words(
         self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()
     ) -> None:
-        """Initialize a model with the words and their outcomes, without the sequences
-        `left_out`.
-        """
+        """Initialize a model with the words and outcomes of all sequences but those `left_out`."""
         words, dropped, sentences = self.words, set(left_out), []
         for i, (start, end) in enumerate(zip(self.offsets, self.offsets[1:])):
             if i not in dropped:

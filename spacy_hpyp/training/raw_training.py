@@ -54,7 +54,7 @@ def learn_from_text(
     batch_words (int): About how many words are parsed with the same view of the model.
     YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
     RAISES (ValueError): If there are no words, or the parser has not been trained or generates no
-    words.
+        words.
     """
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError(

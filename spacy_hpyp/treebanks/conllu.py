@@ -167,12 +167,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
-    """Read the sentences of a CoNLL-U file in UTF-8 as their lines, with trees or without.
+    """Yield the sentences of a CoNLL-U file in UTF-8, with trees or without.
 
     Where the file does not say how tokens are written, each sentence gets the comment
     `UNKNOWN_SPACES`.
 
-    RAISES (ValueError): If it has no sentences, or a line is not one of CoNLL-U.
+    RAISES (ValueError): If it has no sentences, or is not CoNLL-U in UTF-8.
     """
     lines = [line for _, line in numbered_lines(path)]
     is_unknown = (
@@ -197,17 +197,17 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 
 def _has_spaces(block: Block) -> bool:
-    """Return whether the text that comments give has spaces around all tokens, with punctuation."""
+    """Return whether a comment gives text that has punctuation, and spaces around all tokens."""
     text = f"text = {block.text().strip()}"
     return text in block.comments and any(map(_PUNCTUATION.match, map("\t".join, block.rows)))
 
 
 def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
-    """Read the sentences of CoNLL-U as their lines. Only numbers of words are checked.
+    """Yield the sentences of CoNLL-U. Word numbers and the number of columns are checked.
 
     lines (Iterable[str]): The lines of a file, perhaps with a byte order mark.
     name (str): The name of the file, for errors.
-    RAISES (ValueError): If a line is not one of CoNLL-U.
+    RAISES (ValueError): If a line is not one of CoNLL-U, or a sentence is incomplete.
     """
     for is_empty, group in groupby(enumerate(lines, 1), lambda line: not line[1].strip()):
         if is_empty:
@@ -227,7 +227,7 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
 
 
 def _read_line(block: Block, line: str, end: int) -> int:
-    """Add a line to a sentence, given the last word of the last multiword token; return this."""
+    """Add a line to a sentence. Take and return the last word of its last multiword token."""
     if line.startswith("#"):
         if block.rows:
             raise ValueError("a comment stands among words: is an empty line missing before it?")

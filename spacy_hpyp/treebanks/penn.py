@@ -123,11 +123,11 @@ class _Node:
 
 
 def read_sentences(path: Path) -> Iterator[list[ConlluWord]]:
-    """Read the trees of a file in UTF-8 as dependency trees; one of empty elements has no words.
+    """Yield the trees of a file in UTF-8 as dependency trees; one of empty elements has no words.
 
-    Lines between trees that begin with `*x*` are a notice.
+    Lines between trees that begin with `*x*` are a notice, and left out.
 
-    RAISES (ValueError): If there is no tree, or a bracket is wrong, with the line.
+    RAISES (ValueError): If it is not UTF-8, there is no tree, or a bracket is wrong.
     """
     # Open brackets, the outermost first.
     stack: list[_Node] = []

@@ -178,7 +178,8 @@ def _effects(
     deviation = columns.std()[lambda each: each > _CONSTANT]
     standard = columns[deviation.index] / deviation
     if readers:
-        slopes = np.column_stack([np.ones(len(times)), standard[tested.columns[0]]])
+        slopes = standard[standard.columns.intersection(tested.columns[:1])]
+        slopes = np.column_stack([np.ones(len(times)), slopes])
         model = MixedLM(times, standard, groups=readers[0], exog_re=slopes)
         found = model.fit(reml=False)
     else:

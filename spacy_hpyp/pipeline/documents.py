@@ -120,7 +120,7 @@ def _annotation(row: list[str], first: int) -> tuple[object, ...]:
     lemma = "" if lemma == EMPTY and form != EMPTY else lemma
     is_root = head == "0"
     # Without a label, a root would begin no sentence.
-    label = (ROOT_LABEL if deprel else EMPTY) if is_root else deprel
+    label = (ROOT_LABEL if deprel else EMPTY) if is_root else row[7]
     return (
         form,
         xpos or upos,

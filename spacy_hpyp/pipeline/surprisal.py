@@ -120,7 +120,7 @@ class Reader:
         self.nlp, self.model, self.coverage = nlp, model, Coverage()
 
     def read(
-        self, passages: Iterable[Passage], *, running: bool = False, entropy: bool = False
+        self, passages: Sequence[Passage], *, running: bool = False, entropy: bool = False
     ) -> Iterator[Scores]:
         """Yield the scores of passages.
 

@@ -57,10 +57,8 @@ class GoldWords:
     def join(cls, parts: Sequence["GoldWords"]) -> "GoldWords":
         """Join the sequences of parts, at least one."""
         number: dict[str, int] = {}
-        place = [
-            np.array([number.setdefault(form, len(number)) for form in part.forms])[part.place]
-            for part in parts
-        ]
+        numbers = [[number.setdefault(form, len(number)) for form in part.forms] for part in parts]
+        place = [np.array(own, np.int64)[part.place] for own, part in zip(numbers, parts)]
         return cls(
             [key for part in parts for key in part.keys],
             list(number),

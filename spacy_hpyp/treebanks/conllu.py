@@ -66,12 +66,17 @@ class Block:
 
     @property
     def problem(self) -> str | None:
-        """The reason why its heads are no tree with one root, if they are not."""
-        heads = [word.head for word in self.words]
+        """The reason why it has no complete tree with one root, if it has none. All labels may be
+        missing.
+        """
+        words = self.words
+        heads = [word.head for word in words]
         if _MISSING in heads:
             return "a head is missing"
         if heads.count(0) != 1:
             return f"there are {heads.count(0)} roots"
+        if 0 < sum(word.deprel == EMPTY for word in words) < len(words):
+            return "a label is missing"
         # Each step doubles the distance up to an ancestor; in the end it is the root's head, 0.
         above = np.array([0, *heads])
         for _ in range(len(heads).bit_length()):

@@ -86,7 +86,9 @@ def test_a_mixed_model_has_the_effects_of_several_readers(table, tmp_path):
             rows.assign(who=who, time=rows["time"] + pace + rng.normal(0.0, 30.0, len(rows)))
         )
     pd.concat(readers).to_csv(table, sep="\t", index=False)
-    of_times(table, "--reader-by", "who", "-o", tmp_path / "f.json")
+    change(table, constant=1.0)
+    options = "--reader-by", "who", "--predict", "surprisal", "--predict", "constant"
+    of_times(table, *options, "-o", tmp_path / "f.json")
     effects = srsly.read_json(tmp_path / "f.json")["predictors"]["surprisal"]["effects"]
     assert [effect["value"] for effect in effects] == pytest.approx([3.0, 2.0, 5.0], abs=1.0)
 

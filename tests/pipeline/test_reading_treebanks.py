@@ -43,6 +43,13 @@ def test_a_sentence_without_a_tree_keeps_its_boundaries_and_is_left_out_alone(co
     assert problems == [None, "without a complete tree"] * (len(heads) // 2) + [None]
 
 
+def test_trees_without_labels_are_complete(write):
+    text = conllu(TREE, ("_",)).replace("\tx\t", "\t_\t").replace("\troot\t", "\t_\t")
+    (doc,) = read_treebank(write(text, "bank.conllu"), spacy.blank("xx").vocab)
+    problems = [problem_of(raw.rows) for raw in raw_sentences(doc)]
+    assert problems == [None, "without a complete tree"]
+
+
 def test_scores_are_those_of_the_sentences_with_trees(write):
     # A longer sentence that misses its first heads comes before others.
     path, nlp = (

@@ -69,6 +69,12 @@ def test_joined_sequences_are_encoded_as_each_by_itself(sentences):
     assert some.offsets.tolist() == [0, 3, 6]
 
 
+def test_a_part_without_words_is_joined():
+    together = GoldWords.join([gold_words(["the"], [0]), gold_words([], [], b"2")])
+    assert together.words == ["the"]
+    assert together.offsets.tolist() == [0, 1, 1]
+
+
 def test_vocabulary_has_no_words_of_sequences_left_out_or_without_outcomes(sentences):
     unique, unknown = gold_words(["unique"] * 2, [1, 1]), gold_words(["odd"] * 2, [NONE, NONE])
     gold = GoldWords.join([*sentences, unique, unknown])

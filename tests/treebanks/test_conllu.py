@@ -55,6 +55,16 @@ def test_heads_that_are_no_tree_are_a_problem(write, heads, problem):
 
 
 @pytest.mark.parametrize(
+    ("labels", "problem"),
+    [(("det", "root"), None), (("_", "_"), None), (("_", "root"), "a label is missing")],
+)
+def test_labels_may_all_be_missing(write, labels, problem):
+    rows = (line(i, "a", head, label) for i, head, label in zip((1, 2), (2, 0), labels))
+    (sentence,) = read_blocks(write("".join(rows)))
+    assert sentence.problem == problem
+
+
+@pytest.mark.parametrize(
     ("text", "number", "problem"),
     [
         ("1\tno columns\n", 1, "10 columns"),

@@ -9,9 +9,7 @@ from typer.testing import CliRunner
 
 
 def run(*arguments: Any, exit_code: int = 0) -> Result:
-    """Run `spacy` with some arguments, and assert how it ends: never with an error that is not
-    reported.
-    """
+    """Run `spacy` with the arguments; assert the exit code and that no error goes unreported."""
     registry.cli.get_all()
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if done.exception is not None and not isinstance(done.exception, SystemExit):

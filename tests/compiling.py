@@ -1,4 +1,4 @@
-"""Functions that only compiled code calls, for tests."""
+"""Compile functions that are otherwise called only from compiled code."""
 
 from functools import cache
 

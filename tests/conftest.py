@@ -1,4 +1,4 @@
-"""A toy treebank, pipelines trained on it, and what the tests ask of a parsed document."""
+"""A toy treebank, pipelines trained on it, and assertions about parsed documents."""
 
 import functools
 import gc
@@ -36,14 +36,14 @@ except ImportError:  # On Windows.
 
 pytest.register_assert_rewrite("tree_parsers")
 
-# Compiling makes many objects that stay, which Python would look through again and again: a tenth
-# of the time.
+# Compilation creates many long-lived objects. Scanning them repeatedly would take a tenth of the
+# time.
 gc.set_threshold(100_000, 50, 50)
 
-# Tests would wait longest for these, and none of them looks at them: English tokenizers learn 1,300
-# exceptions as "can't" one by one whenever they are made or loaded, typer makes all of spaCy's
-# commands anew for each one that is run, and msgpack asks all packages for encoders at each call,
-# and looks through all that is registered for them.
+# These are slow, and no test depends on them: English tokenizers learn 1,300 exceptions such as
+# "can't" one by one whenever they are created or loaded, typer rebuilds all of spaCy's commands
+# for each command that runs, and msgpack searches all packages and its registry for encoders at
+# each call.
 English.Defaults.tokenizer_exceptions = {
     word: English.Defaults.tokenizer_exceptions[word] for word in ("don't", "Don't", "cannot")
 }
@@ -52,7 +52,7 @@ catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_e
 for coders in (srsly.msgpack.msgpack_encoders, srsly.msgpack.msgpack_decoders):
     coders.get_all = functools.cache(coders.get_all)
 
-# Examples of a test that does not say how many it needs.
+# Default number of examples in a test.
 hypothesis.settings.register_profile("tests", max_examples=50)
 hypothesis.settings.load_profile("tests")
 
@@ -65,8 +65,8 @@ ADJECTIVES = "old small green".split()
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once(tmp_path_factory):
-    """Of workers that need the same compiled function at once, one compiles it, and the others wait
-    and find it on disk.
+    """Let one of the workers that need a compiled function at once compile it; the others wait and
+    read it from disk.
     """
     if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
         yield
@@ -91,7 +91,7 @@ def compiled_once(tmp_path_factory):
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as columns; a head is a position in the sentence, the root's its own."""
+    """A sentence as columns. Heads are positions in the sentence; the root is its own head."""
 
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Sentence:
     deps: list[str] = field(default_factory=list)
 
     def add(self, word: str, tag: str, head: int, dep: str) -> int:
-        """Add a token; returns its position."""
+        """Add a token and return its position."""
         self.words.append(word)
         self.tags.append(tag)
         self.heads.append(head)
@@ -136,7 +136,7 @@ ONE_WORD = Sentence(["stop"], ["VB"], [0], ["ROOT"])
 
 
 def noun_phrase(sentence: Sentence, rng: random.Random) -> int:
-    """Add a noun phrase whose head has no head yet; returns the position of its head."""
+    """Add a noun phrase with an unattached head and return the position of that head."""
     if rng.random() < 0.2:
         return sentence.add(rng.choice(NAMES), "NNP", 0, "")
     modifiers = [sentence.add(rng.choice(["the", "a"]), "DT", 0, "det")]
@@ -174,7 +174,7 @@ def make_sentence(rng: random.Random) -> Sentence:
 
 
 class ToyTreebank:
-    """Sentences, and the ways of the tests to make Docs, Examples and pipelines of them."""
+    """Sentences, and helpers that turn them into Docs, Examples and pipelines."""
 
     non_projective = NON_PROJECTIVE
     one_word = ONE_WORD
@@ -183,9 +183,7 @@ class ToyTreebank:
     paper = PAPER
 
     def sentences(self, count: int = 40, seed: int = 0) -> list[Sentence]:
-        """Distinct sentences from the templates, the second of which is replaced by one that is not
-        projective.
-        """
+        """Distinct sentences from the templates; the second is replaced by a non-projective one."""
         rng = random.Random(seed)
         found: dict[tuple[str, ...], Sentence] = {}
         while len(found) < count:
@@ -196,7 +194,7 @@ class ToyTreebank:
         return sentences
 
     def doc(self, vocab: Vocab, *sentences: Sentence) -> Doc:
-        """An annotated Doc of some sentences."""
+        """An annotated Doc of the sentences."""
         words: list[str] = []
         tags: list[str] = []
         heads: list[int] = []
@@ -209,7 +207,7 @@ class ToyTreebank:
         return Doc(vocab, words=words, tags=tags, heads=heads, deps=deps)
 
     def conllu(self, sentence: Sentence, pairs: Iterable[int] = ()) -> str:
-        """A sentence in CoNLL-U, with the numbers of words that are one token with the next."""
+        """A sentence in CoNLL-U. `pairs`: numbers of words sharing a token with the next word."""
         text = ""
         rows = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
         for i, (word, tag, head, dep) in enumerate(rows, 1):
@@ -220,7 +218,7 @@ class ToyTreebank:
         return text + "\n"
 
     def merged(self, doc: Doc, first: int) -> Doc:
-        """An annotated Doc of words with two of them, which stand side by side, under one token."""
+        """An annotated Doc of words in which two adjacent words share a token."""
         texts = [token.text for token in doc]
         tokens = Doc(
             doc.vocab,
@@ -242,7 +240,7 @@ class ToyTreebank:
     def nlp(self, **settings: Any) -> Language:
         """A blank pipeline with a parser; settings of the model, by their names, go to the model.
 
-        What is not given is that of the paper's model, but for the number of particles.
+        Other settings are those of the paper's model, except for the number of particles.
         """
         model = {name: settings.pop(name) for name in [*settings] if name in PAPER["model"]}
         nlp = spacy.blank("en")
@@ -251,7 +249,7 @@ class ToyTreebank:
         return nlp
 
     def train(self, nlp: Language, sentences: Sequence[Sentence], sweeps: int = 3) -> Language:
-        """Initialize a pipeline and sweep over the sentences, in new Examples each time."""
+        """Initialize a pipeline and sweep over the sentences, with new Examples each time."""
         nlp.initialize(lambda: self.examples(nlp, sentences))
         for _ in range(sweeps):
             nlp.update(self.examples(nlp, sentences))
@@ -272,17 +270,13 @@ class ToyTreebank:
         return parser
 
     def copy(self, nlp: Language, **settings: Any) -> Language:
-        """A pipeline of its own with the same model, and perhaps other settings of the
-        component.
-        """
+        """An independent copy of a pipeline, optionally with other settings of the component."""
         config = nlp.config.copy()
         config["components"]["hpyp_parser"].update(settings)
         return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
 
     def customers(self, nlp: Language) -> dict[str, int]:
-        """The number of events that each distribution has seated, and seated in all of its experts
-        alike.
-        """
+        """The number of events seated in each distribution, the same in all of its experts."""
         events = {}
         for name, franchise in self.parser(nlp).joint.franchises.items():
             depth = franchise.columns.shape[1]
@@ -302,12 +296,12 @@ class ToyTreebank:
     def customers_of(
         self, sentences: Iterable[Sentence], *, factored: bool = False
     ) -> dict[str, int]:
-        """The number of events that sentences should have seated, perhaps with labels apart from
+        """The number of events that the sentences should seat, optionally with labels separate from
         directions.
         """
         lengths = [len(sentence.words) for sentence in sentences]
         tokens = sum(lengths)
-        # The first action can only be a shift, and one word of each sentence has no arc.
+        # The first action is always a shift, and one word of each sentence has no arc.
         directions, labels = (
             (2 * tokens - len(lengths), tokens - len(lengths)) if factored else (2 * tokens, 0)
         )
@@ -355,7 +349,7 @@ def trained_on_documents(toy: ToyTreebank) -> Language:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a text to a file, and gives its path."""
+    """A function that writes a text to a file and returns the path."""
 
     def write(text: str | bytes, name: str = "text.txt") -> Path:
         path = tmp_path / name
@@ -366,8 +360,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def assert_forest(doc: Doc, *, generative: bool = True) -> None:
-    """Assert that every token has a tag and a label, and every sentence is a tree of its own, in
-    one piece; and that a generative parser has found probabilities.
+    """Assert that every token has a tag and a label, that every sentence is a contiguous tree, and
+    that a generative parser has set probabilities.
     """
     assert sum(len(sentence) for sentence in doc.sents) == len(doc)
     for sentence in doc.sents:

@@ -11,8 +11,8 @@ Trains every component on a few sentences of assets/sample, saves the pipeline, 
 * kills processes that save components, or learn and save: all files must load, and learning must go
   on.
 
-Each part runs in a process of its own, so that a crash of compiled code is seen. Prints what went
-wrong, and the counts. The exit code is 1 if anything went wrong. The same seed gives the same
+Each part runs in its own process, so that a crash of compiled code is detected. Prints the problems
+and the counts. The exit code is 1 if anything went wrong. The same seed gives the same
 documents and files.
 """
 
@@ -38,7 +38,7 @@ from spacy_hpyp.pipeline.base import TrainableComponent
 from spacy_hpyp.pipeline.documents import read_treebank
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample" / "en_sample-ud-train.conllu"
-#: The parts, and how many documents, files and processes they take.
+#: The parts, and their default numbers of documents, files and processes.
 PARTS = {"documents": 2_000, "files": 500, "kills": 20}
 _POOL = {
     "transition": [["s1.tag", "s2.tag"], ["s1.word", "s2.word"]],
@@ -85,7 +85,7 @@ def gold_documents(nlp: Language, count: int) -> list[Doc]:
 
 
 def examples_before(nlp: Language, name: str, references: list[Doc]) -> list[Example]:
-    """Return documents that the components before one have annotated, beside their references."""
+    """Pair the references with documents annotated by the components before this one."""
     docs = [Doc(nlp.vocab, words=[token.text for token in doc]) for doc in references]
     for other, component in nlp.pipeline:
         if other == name:
@@ -102,12 +102,12 @@ def learn(nlp: Language, name: str, examples: list[Example]) -> None:
 
 
 def trainable(nlp: Language) -> list[str]:
-    """Return the names of the components that learn."""
+    """Return the names of the trainable components."""
     return [name for name, component in nlp.pipeline if isinstance(component, TrainableComponent)]
 
 
 def annotation(doc: Doc) -> list[tuple]:
-    """Return what the components have written."""
+    """Return the annotation of the components."""
     return [
         (t.tag_, t.dep_, t.head.i, t.is_sent_start, t.lemma_, str(t.morph), t._.head_prob)
         for t in doc
@@ -118,7 +118,7 @@ def annotation(doc: Doc) -> list[tuple]:
 
 
 def random_document(nlp: Language, words: list[str], rng: random.Random) -> Doc:
-    """Return any text, or any words with any boundaries."""
+    """Return a random text, or random words with random boundaries."""
     kind = rng.random()
     if kind < 0.4:
         return nlp.make_doc("".join(rng.choices(_CHARACTERS, k=rng.randrange(60))))
@@ -130,7 +130,7 @@ def random_document(nlp: Language, words: list[str], rng: random.Random) -> Doc:
 
 
 def problem_of(doc: Doc, given: list[bool | None]) -> str | None:
-    """Return what is wrong with a parsed document."""
+    """Return the problem of a parsed document, if any."""
     for i, start in enumerate(given):
         if i > 0 and start is not None and bool(doc[i].is_sent_start) != start:
             return f"the boundary before token {i} has changed"
@@ -206,7 +206,7 @@ def attack_files(folder: Path, count: int, seed: int) -> Counter[str]:
 
 
 def work_until_killed(folder: Path, *, learning: bool) -> None:
-    """Save components again and again, and learn before that if asked to."""
+    """Save components repeatedly, optionally learning before each save."""
     nlp = spacy.load(folder)
     names = trainable(nlp)
     references = gold_documents(nlp, 10)
@@ -220,7 +220,7 @@ def work_until_killed(folder: Path, *, learning: bool) -> None:
 
 
 def attack_by_kills(folder: Path, count: int, seed: int) -> Counter[str]:
-    """Kill processes that save or learn, and see whether the pipeline loads, parses and learns."""
+    """Kill processes that save or learn, and check that the pipeline loads, parses and learns."""
     rng, found = random.Random(seed), Counter[str]()
     for i in range(count):
         mode = ("saving", "learning")[i % 2]
@@ -250,7 +250,7 @@ ATTACKS = {"documents": attack_with_documents, "files": attack_files, "kills": a
 
 
 def count_case(found: Counter[str], problem: str | None) -> None:
-    """Count a case, and print what went wrong."""
+    """Count a case, and print its problem, if any."""
     found["cases"] += 1
     if problem:
         found["problems"] += 1
@@ -258,7 +258,7 @@ def count_case(found: Counter[str], problem: str | None) -> None:
 
 
 def main() -> int:
-    """Run the parts; returns the exit code."""
+    """Run the parts and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -29,12 +29,12 @@ deepest, dish_probability, restaurant_distribution = map(
 
 Customer = tuple[tuple[int, ...], int]
 
-#: A frozen table has numbers of 32 bits. A probability multiplies one for each level of its
-#: context, or is made of two logs below 16, which are off by half of 2**-20 each: so much,
-#: relatively, may be lost for each unit of an expert's weight. Probabilities that are learned have
-#: 64 bits and are compared more closely.
+#: Relative rounding error of a frozen table, per unit of an expert's weight. The table stores
+#: 32-bit numbers. A probability is a product of one number for each level of its context, or is
+#: computed from two logs below 16, each of which is off by half of 2**-20. Learned probabilities
+#: have 64 bits and are compared more closely.
 PRECISION = 2e-6
-#: The difference that another order makes to sums and products of 64 bits.
+#: Relative difference between 64-bit sums and products computed in different orders.
 ROUNDING = 1e-12
 
 
@@ -47,9 +47,7 @@ def seated_franchise(
     alphabet: int,
     one_table: bool = False,
 ) -> Franchise:
-    """Customers, each with a context and a dish, sit down under random hyperparameters, and some
-    leave again.
-    """
+    """Seat customers with contexts and dishes under random hyperparameters, then remove some."""
     rng = np.random.default_rng(seed)
     franchise = reserve(
         new_franchise(columns, alphabet, one_table=one_table), len(customers) + len(leaving)
@@ -64,7 +62,7 @@ def seated_franchise(
 
 
 def context_of(franchise: Franchise, restaurant: int) -> tuple[int, tuple[int, ...]]:
-    """The number of an expert, and the symbols that lead to a restaurant."""
+    """The number of an expert, and the symbols on the path to a restaurant."""
     context: tuple[int, ...] = ()
     while franchise.restaurants[restaurant, PARENT] != NONE:
         context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
@@ -89,7 +87,7 @@ def predictive_distribution(
 
 @jit
 def squared_sizes(franchise, squares):
-    """The sum of squared table sizes of every serving, which tells partitions apart.
+    """Compute the sum of squared table sizes of every serving, which distinguishes partitions.
 
     squares (int64[servings]): Overwritten.
     """

@@ -1,4 +1,4 @@
-"""Which way the arrows point: what each folder of the package may import."""
+"""Import rules between the folders of the package."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 
-#: From the top down: a folder may import those below it, and no folder of its own row.
+#: From top to bottom: a folder may import only folders in lower rows.
 LAYERS = [
     ["cli"],
     ["pipeline"],
@@ -27,15 +27,15 @@ LAYERS = [
     ["compiled"],
     ["code_cache", "memory"],
 ]
-#: These know nothing of spaCy.
+#: Folders that must not import spaCy.
 WITHOUT_SPACY = {"distributed", "treebanks", *LAYERS[-3], *LAYERS[-2], *LAYERS[-1]}
-#: Only components and commands work with these: a whole pipeline, and gold beside predicted
+#: Names that only components and commands may import: a whole pipeline, and gold beside predicted
 #: documents.
 PIPELINE = {"Language", "TrainablePipe"}
 
 
 def imports(file):
-    """The modules that a file imports, with the names that it takes from them."""
+    """Yield the modules that a file imports, with the imported names."""
     folder = file.relative_to(PACKAGE.parent).parent.parts
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -48,14 +48,14 @@ def imports(file):
 
 
 def place_of(module):
-    """The folder, or file at the top, of a module of the package."""
+    """The folder, or top-level file, of a module of the package."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else ""
 
 
 @pytest.fixture(scope="module")
 def all_imports():
-    """The imports of each folder, or file at the top, without the public names at the top."""
+    """The imports of each folder or top-level file, except `__init__` and `about`."""
     return [
         (file.relative_to(PACKAGE).parts[0].removesuffix(".py"), module, names)
         for file in sorted(PACKAGE.rglob("*.py"))
@@ -67,7 +67,7 @@ def all_imports():
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 
 
-def test_arrows_point_down(all_imports):
+def test_folders_import_only_lower_layers(all_imports):
     for own, module, names in all_imports:
         if module.startswith("spacy_hpyp"):
             for place in [place_of(module)] if place_of(module) else names:
@@ -76,7 +76,7 @@ def test_arrows_point_down(all_imports):
                 )
 
 
-def test_spacy_is_known_where_it_has_to_be(all_imports):
+def test_only_some_folders_import_spacy(all_imports):
     for own, module, names in all_imports:
         if module.split(".")[0] == "spacy":
             assert own not in WITHOUT_SPACY, f"{own} must not import {module}"
@@ -85,7 +85,7 @@ def test_spacy_is_known_where_it_has_to_be(all_imports):
             )
 
 
-def test_private_modules_are_imported_in_one_place(all_imports):
+def test_only_spacy_internals_imports_private_modules(all_imports):
     for own, module, names in all_imports:
         is_private = any(part.startswith("_") for part in (*module.split("."), *names))
         assert own == "spacy_internals" or module.startswith("spacy_hpyp") or not is_private
@@ -105,6 +105,6 @@ def test_imported_packages_are_declared(all_imports):
     assert {module.split(".")[0] for _, module, _ in all_imports} <= known
 
 
-def test_every_folder_has_its_place():
+def test_every_folder_is_in_a_layer():
     folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and list(path.glob("*.py"))}
     assert folders <= DEPTH.keys()

@@ -1,6 +1,4 @@
-"""Compiled code is renewed when a source changes, read from where nothing can be written, and reads
-NamedTuples by pointer.
-"""
+"""Compiled code: recompilation after changes, read-only caches, NamedTuples by pointer."""
 
 import gc
 import os
@@ -17,7 +15,7 @@ from spacy_hpyp import code_cache, compiled, memory
 from spacy_hpyp.compiled import dispatch, jit, jitable, struct
 
 CALLS = "from package.b import double; print(double(2), sum(double.stats.cache_hits.values()))"
-# Nothing stops root from writing.
+# Root ignores file permissions.
 READ_ONLY = """import tempfile
 
 usual = tempfile.TemporaryFile
@@ -48,7 +46,7 @@ def package(tmp_path):
 
 
 def run(package, before=""):
-    """The result of compiled code, how often it was read from the cache, and warnings."""
+    """Return the result of compiled code, the number of cache hits, and warnings."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(package.parent / "cache")}
     command = [sys.executable, "-c", before + CALLS]
     ran = subprocess.run(
@@ -57,14 +55,14 @@ def run(package, before=""):
     return ran.stdout, ran.stderr
 
 
-def test_code_is_compiled_again_when_a_function_that_it_calls_changes(package):
+def test_code_is_recompiled_when_a_called_function_changes(package):
     assert [run(package)[0] for _ in range(2)] == ["4 0\n", "4 1\n"]
-    # Python takes a file of the same size and second for the same.
+    # Python considers a file of the same size and modification second unchanged.
     (package / "a.py").write_text((package / "a.py").read_text().replace("2", "1 + 2"))
     assert [run(package)[0] for _ in range(2)] == ["6 0\n", "6 1\n"]
 
 
-def test_a_cache_that_cannot_be_written_is_read(package):
+def test_a_read_only_cache_is_used(package):
     assert "NUMBA_CACHE_DIR" in run(package, READ_ONLY)[1]
     run(package)
     assert run(package, READ_ONLY) == ("4 1\n", "")
@@ -108,7 +106,7 @@ def test_pointers_neither_leak_nor_dangle():
     values = np.arange(4.0)
     before = sys.getrefcount(values)
     pairs = [Pair(Numbers(values, 1.0, i, False), 0, np.zeros((2, 3))) for i in range(4)]
-    # Other arrays take the place of blocks that were freed.
+    # New arrays would reuse freed blocks.
     found = [(total(pair), np.full(12, 99)) for _ in range(3) for pair in pairs]
     assert [each for each, _ in found] == [0.0, 0.0, 1.0, 3.0] * 3
     del pairs
@@ -138,7 +136,7 @@ def sum_of_powers(kind, factor):
     return powers(kind, factor).sum()
 
 
-def test_an_implementation_is_chosen_by_the_class_of_the_first_argument():
+def test_implementations_dispatch_on_the_class_of_the_first_argument():
     numbers = Numbers(np.arange(4.0), 1.0, 4, False)
     assert sum_of_powers(numbers, 2.0) == powers(numbers, 2.0).sum() == 28.0
     assert sum_of_powers(Other(numbers.values), 2.0) == 72.0

@@ -19,14 +19,14 @@ from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-#: These take components from trained pipelines.
+#: Configs with components sourced from trained pipelines.
 SOURCED = {"papers", "guided", "generative_reranker"}
-#: The config that trains the parser which some of these take.
+#: The configs that train their parsers.
 PARSERS = {"guided": "pool", "generative_reranker": "easy_first"}
 CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED)
 
 
-def test_sourced_components_are_in_the_pipelines_they_come_from():
+def test_sourced_components_exist_in_their_source_pipelines():
     configs = {path.stem: load_config(path) for path in (PROJECT / "configs").glob("*.cfg")}
     made = {name: configs[name]["nlp"]["pipeline"] for name in ("guided", "easy_first", "pool")}
     for config in SOURCED - {"papers"}:
@@ -45,7 +45,7 @@ def test_every_config_reads_conllu():
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)
-def test_filled_config_passes_the_checks_of_spacy(config, tmp_path):
+def test_filled_configs_pass_spacy_debug_config(config, tmp_path):
     run("init", "fill-config", config, tmp_path / "filled.cfg")
     paths = (f"--paths.{part}={SAMPLE}/en_sample-ud-{part}.conllu" for part in ("train", "dev"))
     assert "Config is valid" in run("debug", "config", tmp_path / "filled.cfg", *paths).output
@@ -55,7 +55,7 @@ def test_filled_config_passes_the_checks_of_spacy(config, tmp_path):
 @pytest.mark.parametrize(
     "config", sorted((PROJECT / "configs").glob("*.cfg")), ids=lambda path: path.stem
 )
-def test_training_ends_with_an_evaluation_after_whole_passes_over_any_treebank(config, documents):
+def test_training_ends_with_an_evaluation_after_whole_epochs_over_any_treebank(config, documents):
     nlp = spacy.blank("en")
     examples = [
         Example(nlp.make_doc("a b c"), nlp.make_doc("a b c " * (i % 7))) for i in range(documents)
@@ -69,7 +69,7 @@ def test_training_ends_with_an_evaluation_after_whole_passes_over_any_treebank(c
     assert sum(len(batch) for _, batch in steps) == training["max_epochs"] * documents
 
 
-def test_templates_read_guides_in_guided_components_alone():
+def test_only_guided_components_have_guide_templates():
     counts = {}
     for guided in (False, True):
         nlp = spacy.blank("en")
@@ -80,7 +80,7 @@ def test_templates_read_guides_in_guided_components_alone():
 
 
 @pytest.mark.parametrize("lang", ["en", "it"])
-def test_the_rule_for_unknown_words_is_that_of_the_language(lang):
+def test_the_unknown_word_rule_matches_the_language(lang):
     nlp = spacy.blank(lang)
     nlp.add_pipe("hpyp_parser")
     # The rule is the same for all languages but English.
@@ -92,7 +92,7 @@ def test_the_rule_for_unknown_words_is_that_of_the_language(lang):
         assert vocabulary_settings.rule(word, "") == unknown_words(lang)(word, "")
 
 
-def test_an_installed_wheel_has_the_defaults(tmp_path):
+def test_an_installed_wheel_contains_the_default_configs(tmp_path):
     source, wheel = tmp_path / "source", tmp_path / "wheel"
     source.mkdir()
     for name in ("README.md", "LICENSE", "pyproject.toml", "setup.cfg", "setup.py"):
@@ -122,7 +122,7 @@ def test_an_installed_wheel_has_the_defaults(tmp_path):
     assert done.stdout.startswith(str(installed))
 
 
-def test_pools_are_made_by_add_pipe_with_lists_alone(toy, assert_forest):
+def test_add_pipe_makes_pools_from_lists_of_experts(toy, assert_forest):
     model = spacy.blank("en").add_pipe("hpyp_parser").joint.contexts
     nlp = spacy.blank("en")
     lists = {name: [list(expert) for expert in getattr(model, name)[:3]] for name in DISTRIBUTIONS}

@@ -1,4 +1,4 @@
-"""Links, commands and openings of the README, of the pages in `docs`, and of docstrings."""
+"""Links, commands and openings of the README, the pages in `docs`, and docstrings."""
 
 import ast
 import re
@@ -22,12 +22,12 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 def prose(page):
-    """A page without its blocks of code."""
+    """Return a page without its code blocks."""
     return _CODE.sub("", page.read_text(encoding="utf8"))
 
 
 def anchors(page):
-    """The anchors of a page's headings, for GitHub and MkDocs alike."""
+    """The anchors of a page's headings in GitHub and MkDocs."""
     bare = [
         re.sub(r"[^\w\s-]", "", heading).strip().lower()
         for heading in _HEADING.findall(prose(page))
@@ -36,7 +36,7 @@ def anchors(page):
 
 
 @by_page
-def test_relative_links_lead_to_files_and_headings(page):
+def test_relative_links_point_to_existing_files_and_headings(page):
     for link in _LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
         if re.match(r"[a-z]+:", link):
             continue
@@ -52,7 +52,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def commands_of(group, before=""):
-    """The commands of a group and of those below it, with their names."""
+    """The commands of a group and its subgroups, with their names."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands_of(command, f"{before}{name} ")
@@ -64,7 +64,7 @@ COMMANDS = dict(commands_of(get_command(commands)))
 
 
 @by_page
-def test_commands_in_a_page_are_there_with_their_options(page):
+def test_commands_in_pages_exist_with_their_options(page):
     text = re.sub(r"\\\n", "", page.read_text(encoding="utf8"))
     for line in re.findall(r"python -m spacy hpyp (?!…)([^`\n]*)", text):
         name = next((name for name in COMMANDS if f"{line} ".startswith(f"{name} ")), None)
@@ -72,7 +72,7 @@ def test_commands_in_a_page_are_there_with_their_options(page):
         known = {
             flag for each in COMMANDS[name].params for flag in (*each.opts, *each.secondary_opts)
         }
-        # A dot is in the name of a setting of a config.
+        # Options with a dot in their name are config settings.
         given = set(
             re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", line.partition(" -m spacy ")[0])
         )
@@ -80,7 +80,7 @@ def test_commands_in_a_page_are_there_with_their_options(page):
 
 
 @by_page
-def test_files_that_a_page_names_are_there(page):
+def test_files_named_in_pages_exist(page):
     named = re.findall(
         r"(?:configs|scripts|tests/\w+)/\w+\.(?:cfg|py)", page.read_text(encoding="utf8")
     )
@@ -92,7 +92,7 @@ def test_every_command_is_in_the_readme():
     assert [name for name in COMMANDS if f"`{name}`" not in readme] == []
 
 
-#: Clauses that stand for a noun (conventions: begin with a verb or a noun).
+#: Openings of noun clauses (conventions: begin with a verb or a noun).
 CLAUSE = re.compile(r"(What|Who|Whose|Where|Which|After this page)\b")
 
 

@@ -1,4 +1,4 @@
-"""Everything that is saved comes back as it was, or is refused."""
+"""Saved data loads unchanged or is rejected."""
 
 import errno
 import os
@@ -27,13 +27,13 @@ SHAPES = array_shapes(min_dims=1, max_dims=3, min_side=0)
 
 
 @given(st.sampled_from(KINDS).flatmap(lambda kind: arrays(kind, SHAPES)))
-def test_arrays_of_all_kinds_and_shapes_come_back(array):
+def test_arrays_of_any_dtype_and_shape_round_trip(array):
     (found,) = load(dump([array]))
     assert found.dtype == array.dtype
     np.testing.assert_array_equal(found, array)
 
 
-def test_nested_values_come_back():
+def test_nested_values_round_trip():
     value = {b"ab": [1, -1, 2**62, None], "c": {"d": [], b"": ["y", b"z", 0.5, True]}}
     assert load(dump(value)) == value
 
@@ -42,7 +42,7 @@ def test_small_numbers_take_little_space():
     assert len(dump(np.arange(100_000) % 3)) < 1_000
 
 
-def test_content_comes_back_and_every_change_is_detected():
+def test_checksums_detect_every_change():
     data = with_checksum(CONTENT)
     assert without_checksum(data) == CONTENT
     damaged = [data[:length] for length in range(len(data))] + [data + b"\x00", data + data]
@@ -60,7 +60,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_file_is_replaced_when_it_is_complete(tmp_path):
+def test_a_file_is_replaced_only_when_complete(tmp_path):
     path = tmp_path / "file"
     replace_file(path, b"old")
     with replacing(path) as one, replacing(path) as other:
@@ -75,7 +75,7 @@ def test_file_is_replaced_when_it_is_complete(tmp_path):
 @pytest.mark.parametrize(
     "failure", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()]
 )
-def test_old_file_stays_after_an_error(tmp_path, failure):
+def test_the_old_file_survives_an_error(tmp_path, failure):
     path = tmp_path / "file"
     replace_file(path, b"old")
 
@@ -92,14 +92,14 @@ def test_old_file_stays_after_an_error(tmp_path, failure):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
-def test_permissions_are_the_usual_ones(tmp_path):
+def test_new_files_have_default_permissions(tmp_path):
     replace_file(tmp_path / "ours", b"")
     (tmp_path / "usual").write_bytes(b"")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "usual")]
     assert modes[0] == modes[1]
 
 
-def test_folder_is_made_and_tried(tmp_path):
+def test_prepare_folder_creates_folders_and_rejects_files(tmp_path):
     prepare_folder(tmp_path / "new" / "folder")
     assert names_in(tmp_path / "new") == ["folder"]
     (tmp_path / "file").write_bytes(b"")

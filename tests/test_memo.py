@@ -1,4 +1,4 @@
-"""A memo may forget, but what it gives back is right."""
+"""Memos may forget entries but never return wrong values."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from spacy_hpyp.memo import keep_best, new_memo, recall
 
 recall = compiled(recall)
 
-# Few keys, many of which share a slot, among them symbols as large as they get.
+# Few keys, many of which share a slot, including the largest possible symbol.
 PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])
 KEYS = st.integers(1, 4).flatmap(lambda width: st.lists(st.tuples(*[PARTS] * width), max_size=60))
 
@@ -36,7 +36,7 @@ def test_recalled_values_belong_to_their_keys(keys, size):
 
 
 def decode(task_of, blocks):
-    """Everything that is found in each block, by the task for it."""
+    """Decode each block with the task for it."""
     found = []
     for block, n in enumerate(np.diff(blocks.offsets)):
         task, place, start = task_of(block)
@@ -47,7 +47,7 @@ def decode(task_of, blocks):
 
 
 @pytest.mark.parametrize("kind", ["trained_pools", pytest.param("trained", marks=pytest.mark.slow)])
-def test_parses_do_not_depend_on_what_is_remembered(toy, request, kind):
+def test_parses_do_not_depend_on_the_memo(toy, request, kind):
     nlp = request.getfixturevalue(kind)
     joint = toy.parser(nlp).joint
     texts = [
@@ -80,7 +80,7 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, request, kind):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5]), max_size=8), st.integers(1, 5), st.randoms())
-def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, random):
+def test_keep_best_sorts_by_descending_probability_then_number(values, best, random):
     dish, probability = np.full(best, NONE, dtype=np.int32), np.zeros(best)
     order = list(enumerate(values))
     random.shuffle(order)

@@ -1,5 +1,5 @@
-"""Every command and every block of Python in the README and the pages runs: on the sample, with
-small settings.
+"""Run every command and Python block of the README and the pages on the sample, with small
+settings.
 """
 
 import csv
@@ -23,7 +23,7 @@ PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 _CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = "python -m spacy "
 
-#: Names in pages, and the names of the sample and of pipelines trained on it.
+#: Names used in pages, mapped to the sample and to pipelines trained on it.
 NAMES = {
     "UD_English-EWT": "sample",
     "UD_French-Sequoia": "sample",
@@ -38,7 +38,7 @@ NAMES = {
     "MY_PIPELINE": "training/sample-spacy/model-best",
     "MODEL": "training/sample/model-best",
 }
-#: A network, a server, a cluster or a terminal is needed; other tests run them without.
+#: Commands that need a network, server, cluster or terminal; other tests run them without.
 ELSEWHERE = ("project assets", "hpyp explore", "--ray")
 #: Modules of extras that commands and code need.
 EXTRAS = {
@@ -70,7 +70,7 @@ def write_table(name, rows):
 
 @pytest.fixture(scope="module", name="project")
 def folder(tmp_path_factory):
-    """A copy of the project with pipelines, data and what users bring along."""
+    """A copy of the project with pipelines, data and users' files."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("assets", "configs"):
         shutil.copytree(PROJECT / name, folder / name)
@@ -109,7 +109,7 @@ def folder(tmp_path_factory):
 
 
 def blocks_of(page):
-    """The blocks of code in a page, with their languages and the names of the sample."""
+    """The code blocks of a page with their languages, after replacing names by the sample's."""
     text = page.read_text(encoding="utf8")
     for name, own in NAMES.items():
         text = re.sub(rf"(?<![\w/]){name}(?!\w)" if name.isupper() else re.escape(name), own, text)
@@ -117,7 +117,7 @@ def blocks_of(page):
 
 
 def is_left_out(code):
-    """Whether a command or block needs something that is not here."""
+    """Tell whether a command or block needs something unavailable."""
     needed = [module for part, module in EXTRAS.items() if part in code]
     return any(part in code for part in ELSEWHERE) or not all(map(find_spec, needed))
 
@@ -133,7 +133,7 @@ def run_command(command):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_code_of_a_page_run_in_its_order(project, page, monkeypatch, capsys):
+def test_commands_and_code_of_a_page_run_in_order(project, page, monkeypatch, capsys):
     monkeypatch.chdir(project)
     names = {
         "spacy": spacy,

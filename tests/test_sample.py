@@ -17,8 +17,8 @@ from spacy_hpyp.treebanks.conllu import read_blocks
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-# Characters of every plane of Unicode but the surrogates', control characters, some that have no
-# width, no language, and no spaces.
+# Characters of every Unicode plane except surrogates, control and zero-width characters, text in
+# no language, and text without spaces.
 BAD = [
     "".join(
         chr(plane << 16 | number)
@@ -35,7 +35,7 @@ RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old
 
 
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
-#: Differences from the project's own training: fewer sweeps and particles for the one that no
+#: Differences from the project's own training: fewer sweeps and particles for the pipeline that no
 #: page shows.
 QUICK = {
     "paper": {
@@ -47,7 +47,7 @@ QUICK = {
 }
 
 
-#: Settings for the sample: little room for weights, and few folds.
+#: Settings for the sample: small weight tables and few folds.
 SMALL = {
     **{
         f"components.easy_first_{name}.model.places": 2**17
@@ -58,8 +58,7 @@ SMALL = {
 }
 
 
-#: Examples of a page: code or a command that uses the project's pipeline, and behind it what that
-#: prints.
+#: Examples in a page: code or a command that uses the project's pipeline, followed by its output.
 _EXAMPLE = re.compile(
     r"^```(python|)\n((?:(?!^```).)*?training/sample/(?:(?!^```).)*?)^```\n\n```\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -73,8 +72,8 @@ EXAMPLES = [
 
 
 def convert(part, folder):
-    """Write a part of the sample as a .spacy file, ten sentences a document, multiword tokens as
-    one token.
+    """Write a part of the sample as a .spacy file with ten sentences a document, without splitting
+    multiword tokens.
     """
     options = ("--converter", "conllu", "--n-sents", 10, "--merge-subtokens")
     run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, *options)
@@ -98,11 +97,11 @@ def trained(tmp_path_factory, request):
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 @pytest.mark.parametrize(("language", "example", "shown"), EXAMPLES)
-def test_examples_of_pages_print_what_the_pages_show(
+def test_examples_in_pages_print_the_output_shown(
     trained, language, example, shown, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    # The table of the page about surprisal.
+    # Input for the table in the page about surprisal.
     Path("story.txt").write_text("The ferry leaves at noon.\n", encoding="utf8")
     example = example.replace("training/sample", trained.as_posix())
     if language == "python":
@@ -110,7 +109,7 @@ def test_examples_of_pages_print_what_the_pages_show(
         printed = capsys.readouterr().out
     else:
         printed = run(*shlex.split(example.removeprefix("python -m spacy "))).output
-    # Columns are as wide as they have to be.
+    # Column widths may differ.
     lines, expected = (
         [line.split() for line in text.splitlines() if line] for text in (printed, shown)
     )
@@ -120,12 +119,12 @@ def test_examples_of_pages_print_what_the_pages_show(
     numbers, wanted = (
         [float(number) for number in _NUMBER.findall(text)] for text in (printed, shown)
     )
-    # In the last digits processors differ.
+    # Processors differ in the last digits.
     assert numbers == pytest.approx(wanted, rel=0.01, abs=0.02), printed
 
 
-def test_every_workflow_of_the_project_can_be_run(monkeypatch):
-    # Read once, and not anew for each command.
+def test_every_project_workflow_passes_a_dry_run(monkeypatch):
+    # Read the project once, not for each command.
     project = load_project_config(PROJECT)
     monkeypatch.setattr("weasel.cli.run.load_project_config", lambda *_, **__: project)
     for workflow in project["workflows"]:
@@ -141,7 +140,7 @@ def test_training_writes_the_best_and_the_last_pipeline(trained):
         assert nlp.meta["performance"]["dep_las"] > 0.5
 
 
-def test_raw_text_has_the_sentences_and_arcs_that_a_reader_expects(trained, assert_forest):
+def test_raw_text_gets_correct_sentences_and_arcs(trained, assert_forest):
     doc = spacy.load(trained / "model-best")(RAW)
     assert_forest(doc)
     assert [sentence.text for sentence in doc.sents] == [
@@ -155,7 +154,7 @@ def test_raw_text_has_the_sentences_and_arcs_that_a_reader_expects(trained, asse
     assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
 
 
-def test_a_trained_pipeline_predicts_parts_of_speech_and_features_for_spacy(trained, tmp_path):
+def test_a_trained_pipeline_predicts_parts_of_speech_and_morphology(trained, tmp_path):
     nlp = spacy.load(trained / "model-best")
     assert nlp.meta["performance"]["pos_acc"] > 0.85
     assert nlp.meta["performance"]["morph_acc"] > 0.8
@@ -181,7 +180,7 @@ def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp
     gold, tags = (evaluate(best, data, output, *options) for options in ([], ["--gold-tags"]))
     assert 0.5 < raw["sents_f"] <= 1.0
     assert gold["sents_f"] == 1.0
-    # Of tokens, and of words.
+    # `raw` scores tokens, `gold` scores words.
     assert raw["dep_uas"] <= gold["dep_uas"] + 0.02
     assert 0.7 < gold["dep_las"] < gold["dep_uas"] < tags["dep_uas"] + 0.05
     assert tags["tag_acc"] == 1.0
@@ -189,7 +188,7 @@ def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp
 
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
-def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
+def test_the_guided_pipeline_trains_on_held_out_guides_and_parses_raw_text(
     trained, tmp_path, assert_forest
 ):
     annotated = trained / "en_sample-ud-train-guided.spacy"
@@ -231,7 +230,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
         assert validator.validate_files([str(path)]).passed()
 
 
-def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
+def test_the_fast_pipeline_trains_without_another_pipeline(tmp_path, assert_forest):
     overrides = {**PATHS, "training.max_epochs": 3, **SMALL}
     train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")

@@ -9,7 +9,7 @@ from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 RULE = universal_unknown_words()
 
 
-def test_a_vocabulary_comes_back_with_the_tags_of_its_rare_words():
+def test_a_stored_vocabulary_keeps_the_tags_of_rare_words():
     words = "the dog sees the cat and a sees and dog Zenobia zebu".split()
     tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1, 1, 2]
     vocabulary = Vocabulary.collect(

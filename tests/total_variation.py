@@ -1,4 +1,4 @@
-"""How far a Markov chain is from its stationary distribution."""
+"""Distance of a Markov chain from its stationary distribution."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import hypot, pi, sqrt
@@ -9,15 +9,15 @@ import numpy as np
 def total_variation(
     visited: Sequence[Hashable], exact: Mapping[Hashable, float], batches: int = 50
 ) -> tuple[float, float]:
-    """The total variation between the states that were visited and a distribution, and what it may
-    be.
+    """Total variation between the visited states and a distribution, and its bound for a correct
+    chain.
 
-    visited (Sequence): The states of the chain, in order, all of which are in the distribution.
+    visited (Sequence): The states of the chain, in order. All of them are in the distribution.
     exact (Mapping): The probability of each state.
-    batches (int): A state's standard error is that of the mean of so many batches of successive
-        steps, but not below that of independent draws.
-    RETURNS (tuple[float, float]): The total variation, and what it is expected to be if the chain
-        is right, as normal errors add up, with four standard errors more.
+    batches (int): A state's standard error is that of the mean of this many batches of successive
+        steps, but at least that of independent draws.
+    RETURNS (tuple[float, float]): The total variation, and its expected value for a correct chain
+        with normal errors, plus four standard errors.
     """
     number = {state: i for i, state in enumerate(exact)}
     places = np.array([number[state] for state in visited])

@@ -1,4 +1,4 @@
-"""The k best parses, posterior probabilities, and what is chosen by them."""
+"""The k best parses, posterior probabilities, and consensus parses."""
 
 from math import exp, log
 
@@ -36,7 +36,7 @@ def parse_of(doc):
 
 
 def one_sentence(nlp, text):
-    """A text in which no sentence ends before the last word."""
+    """Make a Doc of a single sentence."""
     doc = nlp.make_doc(text)
     for token in doc:
         token.is_sent_start = token.i == 0
@@ -44,7 +44,7 @@ def one_sentence(nlp, text):
 
 
 def posterior_of_block(toy, nlp, text):
-    """The derivations of a text that is one sentence."""
+    """The derivations of a single-sentence text."""
     parser = toy.parser(nlp)
     blocks, _ = encode_docs([one_sentence(nlp, text)], parser.joint.encoder, given_tags=False)
     search = parser.search._replace(marginals=True)
@@ -67,7 +67,7 @@ def test_alternatives_are_distinct_sorted_parses(toy, nlp, text, assert_forest):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_probabilities_of_parses_are_sums_over_their_derivations(toy, nlp, text):
+def test_parse_probabilities_sum_over_derivations(toy, nlp, text):
     posterior = posterior_of_block(toy, nlp, text)
     sums = {}
     for i, weight in enumerate(posterior.log_weight):
@@ -84,13 +84,13 @@ def test_probabilities_of_parses_are_sums_over_their_derivations(toy, nlp, text)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_probabilities_of_all_parses_sum_up_to_that_of_the_text(toy, nlp, with_marginals, text):
+def test_parse_probabilities_sum_to_the_text_probability(toy, nlp, with_marginals, text):
     found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
     total = np.logaddexp.reduce([one.log_prob for one in found])
     assert total == pytest.approx(with_marginals(one_sentence(nlp, text))._.log_prob, rel=1e-9)
 
 
-def test_alternatives_of_several_sentences_are_combined(toy, nlp):
+def test_alternatives_combine_those_of_each_sentence(toy, nlp):
     parser = toy.parser(nlp)
     docs = [nlp.make_doc(text) for text in (TEXTS[2], TEXTS[3])]
     both = nlp.make_doc(f"{TEXTS[2]} {TEXTS[3]}")
@@ -107,7 +107,7 @@ def test_alternatives_of_several_sentences_are_combined(toy, nlp):
     ]
 
 
-def test_alternatives_are_of_the_words_under_tokens(toy, nlp, assert_forest):
+def test_alternatives_analyse_syntactic_words(toy, nlp, assert_forest):
     parser, doc = toy.parser(nlp), nlp("the dog sees a cat near Ada .")
     words = [token.text for token in doc]
     tokens = toy.merged(doc, 0)
@@ -126,7 +126,7 @@ def test_alternatives_are_of_the_words_under_tokens(toy, nlp, assert_forest):
 
 
 @pytest.mark.parametrize("text", ["", " ", " \n "])
-def test_a_document_without_words_has_one_parse_that_is_certain(toy, nlp, text):
+def test_a_document_without_words_has_one_certain_parse(toy, nlp, text):
     (only,) = toy.parser(nlp).k_best(nlp.make_doc(text), 3)
     assert only.log_prob == 0.0
     assert only.doc.text == text
@@ -135,7 +135,7 @@ def test_a_document_without_words_has_one_parse_that_is_certain(toy, nlp, text):
     assert found.heads.sum() == found.tags.sum() == found.labels.sum() == 0.0
 
 
-def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probabilities(
+def test_alternatives_keep_the_sentences_of_a_parsed_document_but_not_probabilities(
     toy, with_marginals
 ):
     doc = with_marginals(TEXTS[1])
@@ -147,7 +147,7 @@ def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probab
     assert (parse_of(doc), doc._.log_prob) == before
 
 
-def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp):
+def test_token_probabilities_match_the_posterior(toy, nlp):
     nlp = toy.copy(nlp, decoding="mbr", temperature=1.5)
     parser = toy.parser(nlp)
     tags = parser.label_data["tags"]

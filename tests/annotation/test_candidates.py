@@ -7,7 +7,7 @@ from spacy_hpyp.annotation.candidates import Candidates, lowered
 from spacy_hpyp.compiled import NONE
 
 
-def test_trees_that_are_not_projective_are_made_so_and_back(toy):
+def test_lifting_and_lowering_restores_non_projective_trees(toy):
     doc = toy.doc(Vocab(), toy.non_projective)
     heads = np.array(
         [NONE if token.head.i == token.i else token.head.i for token in doc], dtype=np.int32
@@ -23,7 +23,7 @@ def test_trees_that_are_not_projective_are_made_so_and_back(toy):
     assert lowered_labels == labels
 
 
-def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates(toy, trained):
+def test_candidates_and_k_best_give_the_same_trees(toy, trained):
     doc = trained(" ".join(toy.sentences(5)[4].words))
     parser = toy.parser(trained)
     (found,) = parser.candidates(doc, 4)

@@ -1,4 +1,4 @@
-"""Confidence: learned from sentences that are taken out of the model and put back as they were."""
+"""Confidence, learned from sentences that are held out of the model and then restored."""
 
 import warnings
 
@@ -25,7 +25,7 @@ def parses_with(heads, head_probability):
     )
 
 
-def test_features_are_log_odds_length_and_whether_it_is_a_root():
+def test_features_are_log_odds_arc_length_and_root_indicator():
     found = features(parses_with([1, NONE, 0, NONE], [0.5, 0.9, 0.25, 1.0]), np.array([0, 3, 4]))
     expected = [
         [1.0, 0.0, np.log(2.0), 0.0],
@@ -36,7 +36,7 @@ def test_features_are_log_odds_length_and_whether_it_is_a_root():
     assert np.isfinite(found).all()
 
 
-def test_weights_are_found_again():
+def test_fitting_recovers_the_true_weights():
     rng = np.random.default_rng(0)
     wanted = np.array([0.5, 0.3, -0.8, 0.7])
     observed = np.column_stack(
@@ -52,7 +52,7 @@ def test_weights_are_found_again():
     assert fit_confidence(observed, right, UNLEARNED) == pytest.approx(wanted, abs=0.2)
 
 
-def test_a_passage_is_calibration_blocks_with_the_words_of_its_sentences():
+def test_each_passage_becomes_one_calibration_block():
     rows = [
         np.array([[7, 8], [0, 1], [1, NONE], [0, NONE]]),
         np.array([[9, 5, 6], [0, 0, 0], [NONE, 0, 1], [NONE, 0, 0]]),
@@ -88,12 +88,12 @@ def learned(toy):
     return trained_on(toy, decoding="mbr")
 
 
-def test_confidence_is_learned_in_training_where_probabilities_are_found(toy, learned):
+def test_confidence_is_learned_only_with_mbr_decoding(toy, learned):
     assert toy.parser(learned).joint.confidence is not None
     assert toy.parser(trained_on(toy, decoding="best")).joint.confidence is None
 
 
-def test_learning_confidence_leaves_the_model_as_it_is(toy, learned):
+def test_learning_confidence_does_not_change_the_model(toy, learned):
     other = trained_on(toy, decoding="best")
     for text in TEXTS:
         one, two = (toy.copy(nlp, decoding="best")(text) for nlp in (learned, other))
@@ -102,7 +102,7 @@ def test_learning_confidence_leaves_the_model_as_it_is(toy, learned):
 
 
 @pytest.mark.parametrize(("count", "length"), [(24, 24), (2, 1)])
-def test_confidence_is_learned_from_few_documents_too(toy, count, length):
+def test_confidence_is_learned_from_few_documents(toy, count, length):
     nlp = trained_on(toy, sweeps=2, count=count, length=length, decoding="mbr")
     found = toy.parser(nlp).joint.confidence
     assert found is not None
@@ -113,8 +113,8 @@ def test_confidence_is_learned_from_few_documents_too(toy, count, length):
         assert calibration["confidence"] < calibration["accuracy"] + 0.15
 
 
-def test_a_calibration_stays_until_a_loaded_component_has_seen_all_sentences(toy, learned):
-    """It is loaded in the middle of a sweep, which ends before that."""
+def test_a_loaded_component_recalibrates_only_after_a_full_sweep(toy, learned):
+    """The component is loaded in the middle of a sweep, so that its first sweep is incomplete."""
     nlp = toy.copy(learned)
     examples = [Example(nlp.make_doc(doc.text), doc) for doc in documents(toy, nlp)]
     nlp.update(examples[:10])
@@ -128,7 +128,7 @@ def test_a_calibration_stays_until_a_loaded_component_has_seen_all_sentences(toy
     assert found == [True, False]
 
 
-def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
+def test_reading_uncalibrated_probabilities_warns_once(toy, learned):
     unlearned = toy.copy(learned)
     toy.parser(unlearned).joint.confidence = None
     doc = unlearned(TEXTS[0])
@@ -143,5 +143,5 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         warnings.simplefilter("error")
         assert all(token._.log_prob is not None for token in unlearned(TEXTS[0]))
         assert all(token._.head_prob is not None for token in learned(TEXTS[0]))
-        # Values that another component has written since belong to it.
+        # Values that a calibrated component has overwritten do not warn.
         assert all(token._.head_prob is not None for token in learned.get_pipe("hpyp_parser")(doc))

@@ -1,6 +1,4 @@
-"""Parsing: whatever the text, every document becomes a forest, and boundaries that were set stay
-where they are.
-"""
+"""Parsing turns any text into a forest and keeps preset boundaries."""
 
 import random
 
@@ -13,7 +11,7 @@ from spacy.tokens import Doc
 SMALL = settings(max_examples=50, deadline=None, derandomize=True)
 
 
-def test_training_sentences_are_parsed_as_they_were_annotated(toy, trained):
+def test_training_sentences_are_parsed_accurately(toy, trained):
     sentences = toy.sentences()
     docs = list(trained.pipe(" ".join(s.words) for s in sentences))
     tokens = sum(map(len, docs))
@@ -25,7 +23,7 @@ def test_training_sentences_are_parsed_as_they_were_annotated(toy, trained):
     assert tags / tokens > 0.95
 
 
-def test_sentences_without_set_boundaries_are_found(toy, trained_on_documents, assert_forest):
+def test_the_parser_finds_sentence_boundaries(toy, trained_on_documents, assert_forest):
     first, second = (" ".join(s.words) for s in toy.sentences(60)[2:4])
     doc = trained_on_documents(f"{first} {second}")
     assert_forest(doc)
@@ -61,7 +59,7 @@ def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest
         ["\n", " ", "\t"],
     ],
 )
-def test_white_space_keeps_the_tree_valid_and_has_no_probability(trained, assert_forest, words):
+def test_white_space_gets_log_probability_zero_and_keeps_trees_valid(trained, assert_forest, words):
     doc = trained(Doc(trained.vocab, words=words))
     assert_forest(doc)
     assert all(token._.log_prob == 0.0 for token in doc if token.is_space)
@@ -70,7 +68,7 @@ def test_white_space_keeps_the_tree_valid_and_has_no_probability(trained, assert
     assert not any(token.head.is_space for token in doc if not token.is_space)
 
 
-def test_white_space_changes_nothing_for_the_words(toy, trained):
+def test_white_space_does_not_change_the_parse_of_words(toy, trained):
     words = toy.sentences()[0].words
     plain = trained(Doc(trained.vocab, words=words))
     spaced = trained(Doc(trained.vocab, words=[w for word in words for w in (" ", word, "\n")]))
@@ -80,7 +78,7 @@ def test_white_space_changes_nothing_for_the_words(toy, trained):
     ]
 
 
-def test_boundaries_around_white_space_alone_make_a_sentence_of_it(trained, assert_forest):
+def test_white_space_between_boundaries_is_a_sentence(trained, assert_forest):
     words = ["dog", "sleeps", "\n", "\n", "Kim", "waits"]
     doc = Doc(trained.vocab, words=words, sent_starts=[True, False, True, False, True, False])
     doc = trained(doc)
@@ -124,7 +122,7 @@ def test_any_words_with_any_boundaries_become_a_forest(
 
 
 @pytest.mark.parametrize("model", ["trained", "trained_on_documents"])
-def test_long_document_without_boundaries_is_parsed_to_its_end(toy, assert_forest, request, model):
+def test_long_documents_without_boundaries_are_parsed_fully(toy, assert_forest, request, model):
     nlp = request.getfixturevalue(model)
     rng = random.Random(0)
     sentences = toy.sentences(60)

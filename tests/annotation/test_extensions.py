@@ -1,4 +1,4 @@
-"""Log-probabilities of documents, sentences and tokens, and what becomes of them elsewhere."""
+"""Log-probabilities of documents, sentences and tokens, also when stored or copied."""
 
 import pickle
 import subprocess
@@ -25,7 +25,7 @@ def log_probs(doc):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_document_is_the_sum_of_its_sentences_and_of_its_tokens(trained, text):
+def test_document_log_prob_is_the_sum_over_sentences_and_over_tokens(trained, text):
     doc = trained(text)
     assert doc._.log_prob == pytest.approx(
         sum(sentence._.log_prob for sentence in doc.sents), rel=1e-9
@@ -34,7 +34,7 @@ def test_document_is_the_sum_of_its_sentences_and_of_its_tokens(trained, text):
     assert doc._.log_prob < 0.0
 
 
-def test_span_is_the_sum_of_its_tokens(trained):
+def test_span_log_prob_is_the_sum_over_tokens(trained):
     doc = trained(TEXTS[1])
     assert doc[2:5]._.log_prob == pytest.approx(sum(log_probs(doc)[2:5]), rel=1e-9)
     assert doc[2:2]._.log_prob == 0.0
@@ -52,7 +52,7 @@ def test_probabilities_survive_a_doc_bin_with_user_data_and_json(trained):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_probabilities_go_with_a_sentence_that_becomes_a_document(toy, trained, text):
+def test_as_doc_keeps_the_probabilities_of_a_sentence(toy, trained, text):
     for sentence in toy.copy(trained, decoding="mbr")(text).sents:
         doc = sentence.as_doc(copy_user_data=True)
         for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
@@ -62,7 +62,7 @@ def test_probabilities_go_with_a_sentence_that_becomes_a_document(toy, trained, 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_surprisal_is_the_sum_of_its_parts_and_of_its_tokens(trained, text):
+def test_surprisal_is_the_sum_of_its_parts_and_over_tokens(trained, text):
     doc = trained(text)
     for token in doc:
         assert token._.surprisal == token._.surprisal_lexical + token._.surprisal_syntactic
@@ -74,7 +74,7 @@ def test_surprisal_is_the_sum_of_its_parts_and_of_its_tokens(trained, text):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_surprisal_is_the_log_probability_in_bits_without_the_end(trained, text):
+def test_surprisal_is_log_probability_in_bits_without_the_sentence_end(trained, text):
     doc = trained(text)
     words = [token for token in doc if not token.is_space]
     for token in words[:-1]:
@@ -82,7 +82,7 @@ def test_surprisal_is_the_log_probability_in_bits_without_the_end(trained, text)
     assert 0.0 < words[-1]._.surprisal < -words[-1]._.log_prob / log(2)
 
 
-def test_where_there_is_no_choice_there_is_no_surprise(toy):
+def test_surprisal_is_zero_without_alternatives(toy):
     nlp = toy.trained([toy.one_word] * 5, predict_tags=False, **{**toy.pools, "word": []})
     doc = nlp.make_doc("stop")
     doc[0].tag_ = "VB"
@@ -90,7 +90,7 @@ def test_where_there_is_no_choice_there_is_no_surprise(toy):
     assert doc[0]._.log_prob <= 0.0
 
 
-def test_model_without_words_is_surprised_by_tags_only(toy):
+def test_surprisal_is_purely_syntactic_without_a_word_distribution(toy):
     nlp = toy.trained(predict_tags=False, word=[])
     doc = toy.doc(nlp.vocab, toy.sentences()[0])
     for token in nlp(doc):
@@ -102,7 +102,7 @@ def test_extensions_can_be_sent_to_spawned_processes():
     pickle.loads(pickle.dumps(Underscore.get_state()))
 
 
-def test_what_another_package_has_registered_is_named_in_a_warning():
+def test_extensions_of_other_packages_are_kept_with_a_warning():
     code = """
 from spacy.tokens import Doc, Token
 Token.set_extension("latent_state", default=0)

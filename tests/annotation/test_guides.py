@@ -1,6 +1,4 @@
-"""Guides: what a parser believes, as other components read it; nothing that is damaged or of
-another document is read.
-"""
+"""Guides: a parser's beliefs as other components read them; mismatched guides are rejected."""
 
 from dataclasses import asdict, fields
 
@@ -19,7 +17,7 @@ TAG_NUMBERS = {"DT": 0, "NN": 1, "VBZ": 2}
 
 
 def guide():
-    """Of five tokens, the third of which is white space: "the dog _ sleeps ."."""
+    """A guide for five tokens, the third of which is white space: "the dog _ sleeps ."."""
     return Guide(
         heads=np.array([[1, 3], [3, 1], [-1, -1], [3, 4], [3, 1]], dtype=np.int32),
         head_probs=np.array([[0.9, 0.1], [0.6, 0.3], [0, 0], [1, 0], [0.5, 0.5]], dtype=np.float32),
@@ -38,7 +36,7 @@ def a_doc(vocab=None):
 
 
 def layout(*blocks, docs=1):
-    """Words of blocks, all of them in the first of some Docs."""
+    """The layout of blocks of words, all of them in the first of some Docs."""
     token = np.concatenate([np.empty(0, dtype=np.int64), *blocks]).astype(np.int64)
     offsets = np.cumsum([0, *map(len, blocks)]).astype(np.int64)
     return Layout(token, np.array([0, *[len(token)] * docs]), offsets)
@@ -50,7 +48,7 @@ def same(one, other):
     )
 
 
-def test_the_guide_of_a_document_of_another_length_is_refused():
+def test_a_guide_for_another_document_length_is_rejected():
     doc = Doc(Vocab(), words=["the", "dog"])
     write_guide(doc, guide())
     with pytest.raises(ValueError, match="is about 5 tokens, but the document has 2"):
@@ -65,7 +63,7 @@ def test_the_guide_of_a_document_of_another_length_is_refused():
         read_guide(doc)
 
 
-def test_blocks_have_the_numbers_of_the_reader():
+def test_block_guides_use_the_readers_label_and_tag_numbers():
     found = block_guides([a_doc()], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
     assert [part.shape for part in found] == [(4, HEADS)] * 3 + [(4, TAGS)] * 2
     assert found.heads[:, :2].tolist() == [[1, 2], [2, -1], [-1, 3], [2, 1]]
@@ -80,13 +78,13 @@ def test_blocks_have_the_numbers_of_the_reader():
     assert not found.tag_probability[:, 1:].any()
 
 
-def test_a_decorated_label_that_the_reader_has_is_read_as_it_is():
+def test_decorated_labels_known_to_the_reader_stay_decorated():
     labels = {**LABELS, "obl||nsubj": 3}
     found = block_guides([a_doc()], layout([0, 1, 3, 4]), labels, TAG_NUMBERS, reader="parser")
     assert found.head_labels[3].tolist() == [-1, 3, -1, -1]
 
 
-def test_heads_outside_of_the_block_are_left_out_and_what_stays_moves_to_the_front():
+def test_heads_outside_the_block_are_dropped_and_the_others_move_up():
     found = block_guides([a_doc()], layout([0, 1], [3, 4]), LABELS, TAG_NUMBERS, reader="parser")
     assert found.heads[:, :2].tolist() == [[1, -1], [-1, -1], [-1, 1], [0, -1]]
     np.testing.assert_array_equal(
@@ -95,7 +93,7 @@ def test_heads_outside_of_the_block_are_left_out_and_what_stays_moves_to_the_fro
     assert found.head_labels[:, :2].tolist() == [[0, -1], [-1, -1], [-1, 2], [-1, -1]]
 
 
-def test_documents_that_are_read_together_may_have_guides_with_other_names_and_columns():
+def test_guides_in_one_batch_may_differ_in_names_and_columns():
     doc, wide, two = a_doc(), a_doc(), Doc(Vocab(), words=["a", "b"])
     wider = asdict(guide())
     for name, value in wider.items():
@@ -103,7 +101,7 @@ def test_documents_that_are_read_together_may_have_guides_with_other_names_and_c
             wider[name] = np.pad(
                 value, ((0, 0), (0, 4)), constant_values=0 if value.dtype == np.float32 else -1
             )
-    # The same, but that the names stand the other way round.
+    # The same guide with its names in reverse order.
     for numbers, names in (("head_labels", "label_names"), ("tags", "tag_names")):
         wider[names] = wider[names][::-1]
         wider[numbers] = np.where(
@@ -163,8 +161,7 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
         ]
         there = shares > 0.0
         right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
-        # Probabilities that one possibility leaves out are missing; probabilities are stored in
-        # half the precision.
+        # The guide drops improbable alternatives and stores probabilities in half precision.
         left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
         assert np.all((shares <= right + 1e-4)[there])
         assert np.all((shares >= right - left_out - 1e-4)[there])
@@ -173,14 +170,14 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
     assert np.all((guide.head_labels >= 0)[(guide.head_probs > 0.0) & ~roots])
 
 
-def test_a_parse_is_the_same_with_a_guide(toy, guiding, annotation):
+def test_writing_guides_does_not_change_the_parse(toy, guiding, annotation):
     without = toy.copy(guiding, guides=False)
     for text in TEXTS:
         assert annotation(without(text)) == annotation(guiding(text))
         assert without(text)._.guide is None
 
 
-def test_what_a_parser_writes_is_what_blocks_read(toy, guiding):
+def test_blocks_read_the_guides_that_a_parser_writes(toy, guiding):
     parser = toy.parser(guiding)
     doc = guiding(TEXTS[0])
     blocks, place = encode_docs([doc], parser.joint.encoder, given_tags=False)

@@ -1,4 +1,4 @@
-"""Words under tokens: a Doc of the words, and back."""
+"""Syntactic words: from a Doc of tokens to a Doc of words, and back."""
 
 import numpy as np
 import pytest
@@ -32,14 +32,14 @@ VOCAB = spacy.blank("xx").vocab
 
 @st.composite
 def documents(draw):
-    """A Doc some of whose tokens are several words, and a tree over all words."""
+    """A Doc with multiword tokens, and a tree over all words."""
     counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=8))
     doc = Doc(VOCAB, words=[f"t{i}" for i in range(len(counts))])
     for i, count in enumerate(counts):
         if count > 1:
             write_words(doc, i, [Analysis(f"t{i}w{j}") for j in range(count)])
     total = sum(counts)
-    # A random tree: words in a random order, each hangs on one before it.
+    # A random tree: the words are in random order, and each word's head is an earlier one.
     order = draw(st.permutations(range(total)))
     heads = [0] * total
     for rank, word in enumerate(order):
@@ -64,7 +64,7 @@ def annotated(words, heads):
 
 @settings(deadline=None)
 @given(documents())
-def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
+def test_word_annotation_round_trips_and_tokens_form_a_tree(given):
     doc, counts, heads = given
     words = to_word_doc(doc)
     assert len(words) == sum(counts)
@@ -85,7 +85,7 @@ def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
     assert [(word.tag_, word.lemma_, word.morph, word.dep_) for word in flat] == [
         (token.tag_, token.lemma_, str(token.morph), token.dep_) for token in words
     ]
-    # The tokens have one root as the words have, and no cycle.
+    # Like the words, the tokens have one root and no cycle.
     assert len(list(doc.sents)) == 1
     assert sum(token.head.i == token.i for token in doc) == 1
     for token in doc:
@@ -94,9 +94,7 @@ def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
 
 @settings(deadline=None)
 @given(documents(), st.data())
-def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_highest_of_them(
-    given, data
-):
+def test_spelled_apart_splits_only_tokens_that_concatenate_their_words(given, data):
     _, counts, heads = given
     apart = [count > 1 and data.draw(st.booleans()) for count in counts]
     forms = [
@@ -112,7 +110,7 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
     assert found.text == doc.text
     assert not has_multiword_tokens(found)
     assert [token.text for token in found] == [form for own in forms for form in own]
-    # Which token of the new Doc each word is, and a tree over all of them.
+    # The position of each word in the new Doc, which is one tree.
     places = [i for i, (own, count) in enumerate(zip(apart, counts)) for _ in range(count)]
     begin = np.cumsum([0, *map(len, forms)])
     token_of = [begin[i] + (k - places.index(i)) * apart[i] for k, i in enumerate(places)]
@@ -131,7 +129,7 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
 
 
 @pytest.mark.parametrize("end", [[], ["."]])
-def test_words_hang_on_tokens_that_were_merged_and_merged_tokens_lose_their_words(end):
+def test_words_follow_merged_heads_and_merged_tokens_lose_their_words(end):
     words = ["Il", "parle", "au", "bon", "maire", *end]
     heads, deps = [1, 1, 4, 4, 1], ["nsubj", "ROOT", "case", "amod", "obl"]
     doc = Doc(VOCAB, words=words, heads=heads + [1] * len(end), deps=deps + ["punct"] * len(end))
@@ -172,7 +170,7 @@ def all_of(doc):
 @given(
     documents(), st.lists(st.sampled_from(["tag_", "lemma_", "tree", "doc", "nothing"]), max_size=6)
 )
-def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
+def test_words_in_flight_equal_newly_made_words(given, steps):
     doc, counts, _ = given
     flying = before = None
     other = doc.copy()
@@ -199,7 +197,7 @@ def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
     assert not WordsInFlight._all
 
 
-def test_sentence_boundaries_that_are_set_are_those_of_the_words():
+def test_tokens_and_words_share_sentence_boundaries():
     doc = Doc(VOCAB, words=["a", "bc", "d"], sent_starts=[True, False, True])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     words = to_word_doc(doc)
@@ -209,7 +207,7 @@ def test_sentence_boundaries_that_are_set_are_those_of_the_words():
     assert [token.is_sent_start for token in doc] == [True, True, True]
 
 
-def test_log_probabilities_of_words_are_summed_up_and_confidence_is_that_of_the_highest():
+def test_tokens_sum_word_log_probs_and_take_the_highest_words_confidence():
     doc = Doc(VOCAB, words=["a", "bc", "d"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     doc.user_data["other"] = 1
@@ -230,7 +228,7 @@ def test_log_probabilities_of_words_are_summed_up_and_confidence_is_that_of_the_
     assert doc.user_data["other"] == 1
 
 
-def test_white_space_stays_where_it_is():
+def test_white_space_stays_in_place():
     doc = Doc(VOCAB, words=["a", "\n\n", "bc"], spaces=[False] * 3)
     write_words(doc, 2, [Analysis("b"), Analysis("c")])
     words = to_word_doc(doc)
@@ -240,7 +238,7 @@ def test_white_space_stays_where_it_is():
     assert [word.text for word in doc._.ud_words] == ["a", "b", "c"]
 
 
-def test_what_was_written_about_each_word_is_there_for_the_next_component():
+def test_word_extensions_reach_the_next_component():
     doc = Doc(VOCAB, words=["a", "bc", "d"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     doc.user_data[("._.", "sent_end_prob", doc[1].idx, None)] = 0.75
@@ -253,7 +251,7 @@ def test_what_was_written_about_each_word_is_there_for_the_next_component():
     assert [token._.sent_end_prob for token in again] == [None, None, 0.75, None]
 
 
-def test_a_parse_that_is_taken_back_is_no_longer_there():
+def test_take_back_removes_the_parse():
     doc = Doc(VOCAB, words=["a", "bc"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     write_back(annotated(to_word_doc(doc), [1, 1, 1]), doc)
@@ -264,7 +262,7 @@ def test_a_parse_that_is_taken_back_is_no_longer_there():
     assert [token.is_sent_start for token in doc] == [True, False]
 
 
-def test_the_log_probability_of_a_sentence_is_that_of_its_tokens():
+def test_sentence_log_probs_survive_conversion_to_tokens():
     doc = Doc(VOCAB, words=["a", "bc", "d"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     words = annotated(to_word_doc(doc), [1, 1, 1, 3])

@@ -1,5 +1,5 @@
-"""Words in lower case with their parents: white space is nobody's parent, and incomplete sentences
-can be left out.
+"""Lower-case words with their parents, without white space and optionally without incomplete
+sentences.
 """
 
 import spacy
@@ -16,7 +16,7 @@ def doc_of(words, heads, deps=None, starts=None):
     )
 
 
-def test_words_are_in_lower_case_and_know_their_parents_and_sentences():
+def test_words_are_lower_case_with_heads_and_sentence_offsets():
     found = read_uncased(doc_of(["The", "Dog", "sleeps", "STOP"], [1, 2, 2, 3]))
     assert found.forms == ["the", "dog", "sleeps", "stop"]
     assert found.heads.tolist() == [1, 2, -1, -1]
@@ -24,7 +24,7 @@ def test_words_are_in_lower_case_and_know_their_parents_and_sentences():
     assert found.is_attached.all()
 
 
-def test_white_space_is_left_out_and_its_children_belong_to_its_parent():
+def test_white_space_is_skipped_and_its_children_move_to_its_head():
     found = read_uncased(doc_of(["\n", "a", " ", "  ", "b", "\n"], [1, 4, 4, 2, 4, 4]))
     assert found.forms == ["a", "b"]
     assert found.token.tolist() == [1, 4]
@@ -46,7 +46,7 @@ def test_documents_without_words_or_trees_can_be_read():
     assert empty.complete().offsets.tolist() == [0]
 
 
-def test_complete_sentences_keep_their_trees():
+def test_complete_keeps_only_fully_annotated_sentences():
     words, heads = ["a", "b", "c", "d", "e"], [0, 2, 2, 4, 4]
     doc = doc_of(words, heads, deps=["ROOT", "", "ROOT", "dep", "ROOT"])
     found = read_uncased(doc).complete()
@@ -56,7 +56,7 @@ def test_complete_sentences_keep_their_trees():
     assert found.offsets.tolist() == [0, 1, 3]
 
 
-def test_a_document_is_known_by_its_words_in_lower_case_and_its_trees():
+def test_uncased_key_depends_on_lower_case_words_and_trees():
     keys = {
         uncased_key(doc_of(words, heads))
         for words, heads in [

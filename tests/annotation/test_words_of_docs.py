@@ -1,6 +1,4 @@
-"""Words of documents: white space is left out, and what is written back is kept where it was set
-before.
-"""
+"""Words of documents without white space; preset annotation is kept."""
 
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ def starts_of(doc):
     return [token.is_sent_start for token in doc]
 
 
-def test_words_are_those_of_all_documents_without_white_space():
+def test_read_words_skips_white_space_in_all_documents():
     docs = [doc_of(["\n", "a", " ", "b"]), doc_of([]), doc_of(["b", "\n\n"]), doc_of(["\t"])]
     words = read_words(docs)
     assert forms(words) == ["a", "b", "b"]
@@ -48,7 +46,7 @@ def test_words_are_those_of_all_documents_without_white_space():
 
 
 @pytest.mark.parametrize("docs", [[], [doc_of([])], [doc_of([" "]), doc_of(["\n", " "])]])
-def test_there_may_be_no_words(docs):
+def test_documents_without_words_are_accepted(docs):
     words = read_words(docs)
     assert (
         len(words.forms)
@@ -63,7 +61,7 @@ def test_there_may_be_no_words(docs):
     write_starts(docs, words, np.empty(0, dtype=np.int32))
 
 
-def test_blocks_go_from_one_boundary_that_is_set_to_the_next():
+def test_preset_boundaries_delimit_blocks():
     docs = [doc_of(["a", "b", "c", "d"], [True, None, False, True]), doc_of(["e", "f"])]
     words = read_words(docs)
     assert words.starts.tolist() == [BEGINS, NONE, GOES_ON, BEGINS, BEGINS, NONE]
@@ -85,7 +83,7 @@ def test_blocks_go_from_one_boundary_that_is_set_to_the_next():
         ("  a", [SPACES]),
     ],
 )
-def test_space_before_each_word_is_told_apart(text, expected):
+def test_kinds_of_space_before_words_are_distinguished(text, expected):
     docs = [spacy.blank("en")(text)]
     assert read_spaces(docs, read_words(docs).layout).tolist() == expected
 
@@ -107,7 +105,7 @@ def test_starts_are_written_for_every_token():
     assert [sentence.text for sentence in docs[0].sents] == ["a b \n", "c"]
 
 
-def test_what_was_set_before_is_kept():
+def test_preset_sentence_starts_are_kept():
     doc = doc_of(["a", "b", "c", "d"], [True, False, True, None])
     write_starts(
         [doc], read_words([doc]), np.array([BEGINS, BEGINS, GOES_ON, BEGINS], dtype=np.int32)
@@ -115,7 +113,7 @@ def test_what_was_set_before_is_kept():
     assert starts_of(doc) == [True, False, True, True]
 
 
-def test_boundary_that_was_set_before_white_space_is_not_written_twice():
+def test_a_boundary_preset_before_white_space_is_not_duplicated():
     doc = doc_of(["a", "\n", "b"], [True, True, None])
     words = read_words([doc])
     write_starts([doc], words, words.starts)

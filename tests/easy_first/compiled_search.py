@@ -1,4 +1,4 @@
-"""States and actions of the compiled search as those of `plain_parser`."""
+"""Conversion of states and actions of the compiled search to those of `plain_parser`."""
 
 import numpy as np
 from compiling import compiled
@@ -24,13 +24,13 @@ def advance(scorer, sentence, states, half, size, length, heads, margin):
 
 
 def search(scorer, sentence, states):
-    """The first state of the final beam, and their number."""
+    """Return the first state of the final beam and the size of the beam."""
     heads = np.empty((states.width, len(sentence.symbols)), dtype=np.int32)
     return parsing.search(scorer, sentence, states, heads)
 
 
 def tree_of(forest, record):
-    """A record as a partial tree of `plain_parser`."""
+    """Convert a record to a partial tree of `plain_parser`."""
     records = forest.records
     left, right = [], []
     while records[record, BASE] != 0:
@@ -40,18 +40,18 @@ def tree_of(forest, record):
         else:
             right.append(child)
         record = records[record, BASE]
-    # The children that were attached last stand outermost.
+    # The most recently attached children are outermost.
     return Tree(int(records[record, HEAD]), tuple(left[::-1]), tuple(right[::-1]))
 
 
 def state_of(states, state, length):
-    """A state as one of `plain_parser`."""
+    """Convert a state to one of `plain_parser`."""
     records = states.trees[state, MARGIN : MARGIN + length]
     return tuple(tree_of(states.forest, int(record)) for record in records)
 
 
 def steps_of(states, last):
-    """A recorded sequence of actions as one of `plain_parser`."""
+    """Convert a recorded sequence of actions to one of `plain_parser`."""
     windows = []
     while last != 0:
         windows.append((states.actions[last, FROM:WHAT], int(states.actions[last, WHAT])))
@@ -65,7 +65,7 @@ def steps_of(states, last):
             )
         left = int(states.forest.records[window[2], FIRST])
         place = firsts.index(left)
-        # Two joined neighbours begin where the left one did.
+        # Two joined neighbours begin at the left one's position.
         del firsts[place + 1]
         found.append((place, action))
     assert all(action in (LEFT_ARC, 1 - LEFT_ARC) for _, action in found)

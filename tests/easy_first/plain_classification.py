@@ -1,6 +1,4 @@
-"""Easy-first classification without anything that makes them fast: every score is summed up from
-scratch.
-"""
+"""Easy-first classification without optimizations: every score is summed from scratch."""
 
 import itertools
 from dataclasses import dataclass
@@ -41,8 +39,8 @@ class Task:
 def random_task(
     seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, templates=TEMPLATES
 ):
-    """Words of a few symbols and kinds, the first of which has one outcome only. Outcomes share
-    some parts.
+    """Words of a few symbols and kinds; words of the first kind have one outcome only. Outcomes
+    share some parts.
     """
     rng = np.random.default_rng(seed)
     attributes, reading = compile_reading(templates, TAGS)
@@ -70,7 +68,7 @@ def random_task(
 
 
 def _parts(rng, outcomes, parts):
-    """Every outcome is made of itself, and of some of as many other parts as there are."""
+    """Make every outcome of itself and some of the other parts."""
     found = [
         np.append(outcome, outcomes + np.flatnonzero(rng.random(parts) < 0.5))
         for outcome in range(outcomes)
@@ -79,15 +77,15 @@ def _parts(rng, outcomes, parts):
 
 
 def features(task, sequence, word, decided):
-    """The places of the features of a word that exist.
+    """The places of a word's existing features.
 
-    decided (list[int]): The outcomes of the sequence's words, `NONE` for those that have none.
+    decided (list[int]): The outcomes of the sequence's words, `NONE` for undecided words.
     """
     start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
     templates = task.reading.templates
     found = []
     for template in range(len(task.reading.fixed)):
-        # From Python, numbers come back without their type.
+        # Compiled functions return numbers to Python without their type.
         code = np.uint64(begin_feature(template))
         for column in templates.columns[
             templates.offsets[template] : templates.offsets[template + 1]
@@ -111,7 +109,7 @@ def features(task, sequence, word, decided):
 
 
 def scores(task, sequence, word, decided):
-    """The score of each outcome that is possible for a word."""
+    """The score of each possible outcome of a word."""
     kind = task.sequences.kind[task.sequences.offsets[sequence] + word]
     places = features(task, sequence, word, decided)
     size = len(task.weights)
@@ -129,7 +127,7 @@ def scores(task, sequence, word, decided):
 
 
 def easiest(task, sequence, decided, words):
-    """The word whose best outcome is furthest ahead, and the scores of its outcomes."""
+    """The word with the best outcome furthest ahead, and the scores of its outcomes."""
 
     def lead(word):
         found = sorted(scores(task, sequence, word, decided).values())
@@ -140,14 +138,14 @@ def easiest(task, sequence, decided, words):
 
 
 def extensions(task, sequence, decided, words):
-    """The states that one more action leads to, with its score."""
+    """The states after one more action, each with its score."""
     word, found = easiest(task, sequence, decided, words)
     for outcome, score in found.items():
         yield [*decided[:word], outcome, *decided[word + 1 :]], score
 
 
 def search(task, sequence, beam, window):
-    """The outcomes of a sequence, by Algorithm 1."""
+    """Find the outcomes of a sequence by Algorithm 1."""
     start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
     decided = task.sequences.given[start:end].tolist()
     for first in range(0, end - start, window):
@@ -165,9 +163,7 @@ def search(task, sequence, beam, window):
 
 
 def enumerate_all(task, sequence):
-    """The best of all outcomes that the words of a sequence can have together, each in the order
-    that it is found in.
-    """
+    """The best joint assignment of outcomes to a sequence, each scored in easy-first order."""
     start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
     kinds = task.sequences.kind[start:end]
     possible = [

@@ -1,9 +1,9 @@
-"""An easy-first parser in plain Python, slow and written from the paper, that the compiled one is
-compared with.
+"""A slow easy-first parser in plain Python, written from the paper as a reference for the compiled
+one.
 
-A state is a tuple of partial trees, and these are what they are in the paper: a word with children
-that are partial trees themselves. Scores are those of the compiled templates and weights for the
-windows that are given here, each found anew.
+States and partial trees are those of the paper: a state is a tuple of partial trees, and a partial
+tree is a word with partial trees as children. Scores use the compiled templates and weights,
+computed from scratch for each window.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +28,8 @@ ACTIONS = (LEFT_ARC, RIGHT_ARC)
 
 @dataclass(frozen=True)
 class Tree:
-    """A partial tree: the position of its head, and its children on both sides as they stand, from
-    the left to the right.
+    """A partial tree: the position of its head, and its children on both sides, from left to
+    right.
     """
 
     head: int
@@ -46,20 +46,20 @@ class Tree:
 
     @property
     def arcs(self) -> frozenset[tuple[int, int]]:
-        """Heads and their children."""
+        """Pairs of a head and its child."""
         own = {(self.head, child.head) for child in self.children}
         return frozenset(own.union(*(child.arcs for child in self.children)))
 
 
 State = tuple[Tree, ...]
-#: A place in the list of trees, and what to do there.
+#: A place in the list of trees, and the action there.
 Action = tuple[int, int]
 #: The head of each word, `NONE` for the root.
 Heads = Sequence[int]
 
 
 def dense(averages):
-    """Averages without zeros as a table."""
+    """Expand sparse averages to a table."""
     table = np.zeros((len(averages.offsets) - 1, averages.size), dtype=np.float32)
     place = np.repeat(np.arange(len(table)), np.diff(averages.offsets))
     table[place, averages.outcomes] = averages.values
@@ -75,7 +75,7 @@ def arcs_of(state: State) -> frozenset[tuple[int, int]]:
 
 
 def actions_of(state: State) -> list[Action]:
-    """All actions, in the order in which ties are broken."""
+    """All actions, in tie-breaking order."""
     return [(place, action) for place in range(len(state) - 1) for action in ACTIONS]
 
 
@@ -96,13 +96,13 @@ def join(state: State, step: Action) -> State:
 
 
 def heads_of(tree: Tree) -> list[int]:
-    """The head of each word of a tree of a whole sentence, `NONE` for the root."""
+    """The head of each word of a complete tree, `NONE` for the root."""
     heads = dict.fromkeys(tree.words, NONE) | {child: head for head, child in tree.arcs}
     return [heads[word] for word in sorted(heads)]
 
 
 def derivations(state: State) -> Iterator[tuple[tuple[Action, ...], State]]:
-    """All sequences of actions that make a tree of a state, each with that tree."""
+    """All sequences of actions that complete a state, each with the resulting tree."""
     if len(state) == 1:
         yield (), state
     for step in actions_of(state):
@@ -112,13 +112,13 @@ def derivations(state: State) -> Iterator[tuple[tuple[Action, ...], State]]:
 
 @cache
 def trees_of(n: int) -> list[tuple[int, ...]]:
-    """The heads of all trees of n words that can be made."""
+    """The heads of all derivable trees of n words."""
     return sorted({tuple(heads_of(last[0])) for _, last in derivations(first_state(n))})
 
 
 @cache
 def states_of(n: int) -> list[State]:
-    """All states of n words that can be reached."""
+    """All reachable states of n words."""
     found = {first_state(n)}
     pending = list(found)
     while pending:
@@ -130,7 +130,7 @@ def states_of(n: int) -> list[State]:
 
 
 def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, State]]:
-    """Random actions with the states that they lead to."""
+    """Random actions, each with the state after it."""
     state, found = first_state(n), []
     while len(state) > 1:
         steps = actions_of(state)
@@ -146,9 +146,7 @@ def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, St
 def random_sentence(
     n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0
 ) -> SentenceToParse:
-    """A sentence of random symbols, perhaps with a guide that says a number of heads of each
-    word.
-    """
+    """A sentence of random symbols, optionally with a guide of several heads for each word."""
     columns = len(arcs.SYMBOLS) + (
         len(arcs.GUIDE_SYMBOLS) + len(arcs.CLASS_SYMBOLS) if guide else 0
     )
@@ -178,20 +176,18 @@ def random_sentence(
 def arc_scorer(
     templates: list[list[str]], places: int, weights: np.ndarray | None = None
 ) -> Scorer:
-    """A scorer of actions; without weights they are zero."""
+    """A scorer of actions. Its weights are zero by default."""
     weights = np.zeros((places, 2), dtype=np.float32) if weights is None else weights
     return with_weights(new_scorer(templates, arcs.ELEMENTS, "arcs"), weights)
 
 
 def label_scorer(templates: list[list[str]], weights: np.ndarray) -> Scorer:
-    """A scorer of the labels of arcs."""
+    """A scorer of arc labels."""
     return with_weights(new_scorer(templates, labels.ELEMENTS, "labels"), weights)
 
 
 def random_weights(places: int, rng: np.random.Generator, *, steps: int = 1024) -> np.ndarray:
-    """Weights between -1 and 1 whose sums, in any order, are exact; the fewer steps, the more sums
-    are equal.
-    """
+    """Weights between -1 and 1 with exact sums in any order. Fewer steps make more sums equal."""
     return (rng.integers(-steps, steps + 1, (places, 2)) / steps).astype(np.float32)
 
 
@@ -206,8 +202,8 @@ class PlainParser:
         self.scorer = scorer
         self.sentence = sentence
         self.n = len(sentence.symbols)
-        # Scores need the records of the trees of a window: they are made here, for each tree from
-        # its words on.
+        # Scores need the records of the trees in a window. Build them here, for each tree from its
+        # words up.
         self._forest = new_forest(20_000)
         begin_forest(self._forest, self.n)
         self._records: dict[Tree, int] = {}
@@ -228,7 +224,7 @@ class PlainParser:
         return self._records[tree]
 
     def share(self, child: int, head: int) -> np.float32:
-        """How probable the guide takes a head."""
+        """The guide's probability of a head."""
         said = zip(self.sentence.heads[child], self.sentence.probability[child])
         return next((share for other, share in said if other == head), np.float32(0.0))
 
@@ -248,7 +244,7 @@ class PlainParser:
             arcs.find_arc_features(
                 self.scorer, self._forest.records, self.sentence, window, row, places
             )
-            # Where weights are rounded, all templates count.
+            # With rounded weights, all templates count.
             self._features[trees] = places[
                 self.scorer.kept if len(self.scorer.kept) else slice(None)
             ].tolist()
@@ -260,7 +256,7 @@ class PlainParser:
         return float(np.float32(self.scorer.step * found))
 
     def score_of(self, steps: tuple[Action, ...]) -> float:
-        """The score of a sequence of actions from the beginning."""
+        """The score of a sequence of actions from the start."""
         state, total = first_state(self.n), 0.0
         for step in steps:
             total += self.score(state, step)
@@ -268,8 +264,8 @@ class PlainParser:
         return total
 
     def counts(self, steps: tuple[Action, ...]) -> np.ndarray:
-        """How often each weight is counted in the score of a sequence of actions, as the table of
-        weights (float64).
+        """The count of each weight in the score of a sequence of actions, as the table of weights
+        (float64).
         """
         found = np.zeros(self.scorer.weights.shape)
         state = first_state(self.n)
@@ -286,8 +282,8 @@ class PlainParser:
         penalty: "Penalty | None" = None,
         allowed: Callable[[State], bool] | None = None,
     ) -> "list[Hypothesis]":
-        """The best extensions of the states of a beam, the best first; ties are broken by what
-        comes first.
+        """The best extensions of the states of a beam, the best first. Ties keep the order of the
+        states and actions.
 
         penalty (Penalty | None): Added to the scores of actions.
         allowed (Callable | None): Whether a state may be in the beam.
@@ -309,7 +305,7 @@ class PlainParser:
         return list(first.values())[:width]
 
     def beams(self, width: int) -> "list[list[Hypothesis]]":
-        """The beam before the first action and after each."""
+        """The beams before the first action and after each action."""
         found = [[Hypothesis((), first_state(self.n), 0.0)]]
         while len(found) < self.n:
             found.append(self.best(found[-1], width))
@@ -329,8 +325,8 @@ class Hypothesis:
 
 
 def is_correct(state: State, heads: Heads) -> bool:
-    """Whether a state can become the tree with these heads: all of its arcs are right, and what is
-    a child has all of its own.
+    """Tell whether a state can become the tree with these heads: all of its arcs are right, and
+    every attached child has all of its own children.
     """
     arcs = arcs_of(state)
     gold = {(head, child) for child, head in enumerate(heads) if head != NONE}
@@ -339,9 +335,7 @@ def is_correct(state: State, heads: Heads) -> bool:
 
 
 def cost_of(state: State, step: Action, heads: Heads) -> int:
-    """How many of the right arcs can be made in a state, but not after an action; that the root is
-    one counts as an arc.
-    """
+    """The number of right arcs that an action makes impossible. A right root counts as an arc."""
     head, child = (tree.head for tree in head_and_child(state, step))
     words = {tree.head for tree in state}
     lost = sum(heads[word] == child for word in words)
@@ -350,11 +344,11 @@ def cost_of(state: State, step: Action, heads: Heads) -> int:
 
 @dataclass(frozen=True)
 class Update:
-    """From a wrong sequence of actions to a right one.
+    """A step from a wrong sequence of actions to a right one.
 
-    violation (float): By how much the score of the wrong one, with its penalties, is higher.
-    full (bool): Whether it is made at the end of the sentence, because the best sequence of all is
-    wrong.
+    violation (float): The lead of the wrong score, with its penalties, over the right one.
+    full (bool): Whether the update is made at the end of the sentence, because the best complete
+    sequence is wrong.
     """
 
     right: tuple[Action, ...]
@@ -404,9 +398,7 @@ def max_violation_update(
 def learn_greedily(
     parser: PlainParser, heads: Heads, *, margin: float, explore: bool
 ) -> list[Update]:
-    """Change the weights of the parser after every wrong action of greedy search. Returns the
-    updates.
-    """
+    """Update the parser's weights after every wrong action of greedy search. Return the updates."""
     steps: tuple[Action, ...] = ()
     state, updates = first_state(parser.n), []
     while len(state) > 1:

@@ -1,6 +1,4 @@
-"""Elements of a pair of neighbours: each reads what its name says, and what is not there is told
-from what is.
-"""
+"""Elements of a pair of neighbours: values match the names, and missing values are distinct."""
 
 import itertools
 
@@ -43,7 +41,7 @@ SIDES = ("left", "right")
 
 
 class Reader:
-    """The elements of a pair, by the table in the docstring of `arcs`."""
+    """Read the elements of a pair by the table in the docstring of `arcs`."""
 
     def __init__(self, plain, state, place):
         self.sentence = plain.sentence
@@ -97,7 +95,7 @@ class Reader:
         return self.symbol(children[0] if children else None, rest)
 
     def symbol(self, word, column):
-        """A symbol of a word, if there is such a word."""
+        """A symbol of a word, if the word exists."""
         if word is None or not 0 <= word < len(self.sentence.symbols):
             return NULL
         return self.sentence.symbols[word, COLUMNS.index(column)]
@@ -119,8 +117,8 @@ def bits(tags):
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Pairs of neighbours in states of random sentences, with the symbols that compiled code reads,
-    and a reader of what is so.
+    """Pairs of neighbours in states of random sentences: the symbols from compiled code, and a
+    reference reader.
     """
     found = []
     for seed in range(6):
@@ -141,7 +139,7 @@ def pairs():
     return found
 
 
-def test_there_is_every_element_of_the_table():
+def test_every_element_in_the_table_exists():
     listed = {
         *(
             "l.word",
@@ -176,7 +174,7 @@ def test_there_is_every_element_of_the_table():
 
 
 @pytest.mark.parametrize("kind", ["l2", "l1", "l", "r", "r1", "r2", "pair"])
-def test_an_element_reads_what_its_name_says(pairs, kind):
+def test_elements_match_the_reference_reader(pairs, kind):
     names = [name for name in NAMES if (name.partition(".")[0] == kind) == (kind in TREES)]
     names = [name for name in names if kind in TREES or name.partition(".")[0] not in TREES]
     assert names
@@ -185,7 +183,7 @@ def test_an_element_reads_what_its_name_says(pairs, kind):
             assert read[name] == reader.read(name), name
 
 
-def test_what_is_beyond_the_ends_is_nothing(pairs):
+def test_elements_beyond_the_ends_are_null(pairs):
     beyond = 0
     for read, reader in pairs:
         for tree in TREES:
@@ -197,7 +195,7 @@ def test_what_is_beyond_the_ends_is_nothing(pairs):
     assert beyond > 100
 
 
-def test_the_features_of_a_pair_without_a_guide_are_found():
+def test_every_template_without_guides_has_a_feature():
     rng = np.random.default_rng(0)
     sentence = random_sentence(4, rng)
     names = [name for name in NAMES if not reads_guides({name}) and not reads_classes([name])]
@@ -206,7 +204,7 @@ def test_the_features_of_a_pair_without_a_guide_are_found():
         assert len(plain.features(first_state(4), place)) == len(names)
 
 
-def test_only_what_a_guide_fills_in_reads_guides():
+def test_only_guide_elements_read_guides():
     assert reads_guides({"l.word", "guide.l"})
     assert reads_guides({"l.missing.left"})
     assert reads_guides({"r1.guide.head"})
@@ -224,7 +222,7 @@ def test_only_what_a_guide_fills_in_reads_guides():
 
 
 @pytest.mark.parametrize("rounded", [False, True])
-def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
+def test_scores_sum_the_weights_of_the_kept_templates(rounded):
     rng = np.random.default_rng(1)
     templates = [
         ["l.tag", "r.tag"],
@@ -276,6 +274,3 @@ def test_windows_with_the_same_key_have_the_same_features(templates):
                 assert features == plain.features(state, place)
                 windows.add(tuple(window.tolist()))
     assert max(len(windows) for _, windows in found.values()) > 1
-
-
-# Classes

@@ -1,6 +1,4 @@
-"""Easy-first classification: what is found is what a plain search finds, and every update is
-valid.
-"""
+"""Easy-first classification: decisions match a plain search, and every update is valid."""
 
 import numpy as np
 import pytest
@@ -34,7 +32,7 @@ def decided_some(task, begin, end, search):
 
 
 def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
-    """Learn from all sequences; returns the counts of updates and the least lead."""
+    """Learn from all sequences. Return the counts of updates and the smallest lead."""
     counts = np.zeros(2, dtype=np.int64)
     gold = task.gold if gold is None else gold
     search = EasyFirstSearch(beam, window)
@@ -45,25 +43,25 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
 
 
 @pytest.mark.parametrize(("beam", "window"), [(1, 100), (1, 1), (1, 4), (3, 100), (3, 4), (8, 3)])
-def test_search_finds_what_is_found_with_scores_from_scratch(beam, window):
+def test_search_matches_the_plain_search(beam, window):
     for seed in range(8):
         task = random_task(seed, [1, 7, 2, 12, 5])
         expected = [outcome for i in range(5) for outcome in search(task, i, beam, window)]
         assert decided(task, beam, window).tolist() == expected
 
 
-def test_beam_of_all_states_finds_the_best_of_all():
+def test_a_beam_of_all_states_finds_the_best_outcomes():
     better = 0
     for seed in range(12):
         task = random_task(seed, [5], outcomes=3)
         best = enumerate_all(task, 0)
         assert decided(task, beam=3**5).tolist() == best
         better += decided(task).tolist() != best
-    # Otherwise it would have shown nothing.
+    # Otherwise the test would show nothing.
     assert better > 0
 
 
-def test_windows_of_one_word_go_from_left_to_right():
+def test_one_word_windows_decide_from_left_to_right():
     task = random_task(3, [9])
     outcomes = [NONE] * 9
     for word in range(9):
@@ -83,14 +81,14 @@ def test_given_outcomes_are_kept_and_read(window):
     assert found.tolist() == [*search(task, 0, 2, window), *search(task, 1, 2, window)]
 
 
-def test_sequences_do_not_see_each_other():
+def test_sequences_are_independent():
     task = random_task(7, [6, 6])
     both = decided(task)
     task.sequences = task.sequences._replace(offsets=np.array([0, 6], dtype=np.int64))
     assert np.array_equal(decided(task)[:6], both[:6])
 
 
-def test_leads_are_those_of_the_second_outcome_when_all_others_are_decided():
+def test_leads_compare_outcomes_given_all_other_words():
     _, reading = compile_reading([["word"], ["prev.start"], ["next.start", "word"]], STARTS)
     task = random_task(9, [6, 2])
     task.reading = reading
@@ -120,7 +118,7 @@ def test_every_update_is_valid(beam, window, margin):
         perceptron = Perceptron(1 << 10, 1, sparse=True)
         for _ in range(6):
             for i in range(5):
-                # Sentence by sentence, so that none hides behind another one.
+                # Learn each sentence alone, so that none hides behind another.
                 start, end = task.sequences.offsets[i : i + 2]
                 one = random_task(seed, [1, 6, 9, 3, 12])
                 one.sequences = Sequences(
@@ -144,7 +142,7 @@ def test_every_update_is_valid(beam, window, margin):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_what_can_be_learned_is_learned(beam):
+def test_separable_data_are_learned_without_errors(beam):
     task = random_task(
         11, [6, 9, 3, 12, 8], places=1 << 14, templates=[["word", "suffix1"], ["prev.tag", "word"]]
     )
@@ -161,7 +159,7 @@ def test_what_can_be_learned_is_learned(beam):
 
 
 def test_greedy_search_learns_from_every_word_of_a_sentence():
-    # Each word is its own symbol, so that what is learned from one says nothing about the others.
+    # Each word is its own symbol, so that learning one word does not affect the others.
     task = random_task(1, [8], templates=[["word"]], places=1 << 14)
     task.sequences.symbols[:, 0] = np.arange(8)
     task.sequences.kind[:] = 1
@@ -175,7 +173,7 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
     assert first != second
 
 
-def test_sequences_of_actions_that_are_right_change_nothing():
+def test_correct_sequences_cause_no_updates():
     task = random_task(4, [5, 5])
     perceptron = Perceptron(1 << 10, 1, sparse=True)
     perceptron.begin_learning().weights[:] = task.weights
@@ -185,14 +183,14 @@ def test_sequences_of_actions_that_are_right_change_nothing():
     assert np.array_equal(perceptron.begin_learning().weights, task.weights)
 
 
-def test_any_outcome_is_right_where_none_is_known_or_the_right_one_is_not_possible():
+def test_words_without_a_possible_gold_outcome_cause_no_updates():
     task = random_task(6, [9])
     for gold in (np.full(9, NONE, dtype=np.int32), np.full(9, 77, dtype=np.int32)):
         perceptron = Perceptron(1 << 10, 1, sparse=True)
         assert learned(task, perceptron, beam=3, margin=2.0, gold=gold)[0].sum() == 0
 
 
-def test_margin_is_what_right_outcomes_come_to_be_ahead_by():
+def test_correct_outcomes_lead_by_the_margin():
     task = random_task(1, [6], templates=[["word"]], places=1 << 14)
     task.sequences.symbols[:, 0] = np.arange(6)
     perceptron = Perceptron(1 << 14, 1, sparse=True)
@@ -216,11 +214,11 @@ def test_averages_are_taken_over_updates_and_sequences():
     assert counts.sum() == 1
     assert perceptron.begin_learning().clock[0] == 4
     average = dense(perceptron.averages())
-    # The update was in the first moment.
+    # The update came at the first time step.
     assert np.array_equal(average, perceptron.begin_learning().weights)
     task.gold[:] = wrong
     task.sequences = task.sequences._replace(offsets=np.array([0, 1], dtype=np.int64))
     learned(task, perceptron)
-    # Four moments with the first weights, two without any.
+    # Four time steps with the first weights, two without any.
     average = dense(perceptron.averages())
     assert sorted(average[average != 0.0].tolist()) == pytest.approx([-4 / 6, 4 / 6])

@@ -1,5 +1,5 @@
-"""The labeller: its elements read what their names say, and arcs are labelled from the root down,
-from the left to the right.
+"""The labeller: elements match their names, and arcs are labelled from the root down and from left
+to right.
 """
 
 import numpy as np
@@ -38,9 +38,9 @@ LABELS = 40
 
 
 class Reader:
-    """The elements of an arc, by the table in the docstring of `labels`.
+    """Read the elements of an arc by the table in the docstring of `labels`.
 
-    labels (dict[int, int]): The labels that there are so far, by child.
+    labels (dict[int, int]): The labels assigned so far, by child.
     """
 
     def __init__(self, sentence, heads, labels):
@@ -50,7 +50,7 @@ class Reader:
         self.n = len(heads)
 
     def children(self, word, side=None):
-        """From the left to the right; on one side or on both."""
+        """The children from left to right, on one side or both."""
         found = [child for child in range(self.n) if self.heads[child] == word]
         return [child for child in found if side is None or (child < word) == (side == "left")]
 
@@ -103,7 +103,7 @@ class Reader:
         return self.symbol(children[0] if children else None, rest)
 
     def label(self, word):
-        """A label as a symbol; the root has none."""
+        """A label as a symbol, or that of no label for the root."""
         return self.labels[word] + 1 if word in self.labels else 0
 
     def symbol(self, word, column):
@@ -117,7 +117,7 @@ def bits(numbers):
 
 
 def order_of(heads):
-    """The words that have heads, as they are labelled."""
+    """The words with heads, in the order of labelling."""
     pending, found = [list(heads).index(NONE)], []
     while pending:
         head = pending.pop(0)
@@ -128,7 +128,7 @@ def order_of(heads):
 
 
 def random_tree(seed, n=None):
-    """A sentence and its heads."""
+    """A random sentence and its heads."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 16)) if n is None else n
     steps = random_derivation(n, rng)
@@ -140,7 +140,7 @@ def random_tree(seed, n=None):
     )
 
 
-def test_there_is_every_element_of_the_table():
+def test_every_element_in_the_table_exists():
     listed = {
         *(
             "child.word",
@@ -167,9 +167,7 @@ def test_there_is_every_element_of_the_table():
 
 @pytest.fixture(scope="module")
 def arcs_read():
-    """Arcs of random trees while they are labelled: the symbols that compiled code reads, and those
-    that the names say.
-    """
+    """Arcs of random trees during labelling: symbols from compiled code, and expected symbols."""
     found = []
     for seed in range(25):
         sentence, heads, rng = random_tree(seed)
@@ -189,7 +187,7 @@ def arcs_read():
 
 
 @pytest.mark.parametrize("word", [*WORDS, "arc"])
-def test_an_element_reads_what_its_name_says(arcs_read, word):
+def test_elements_match_the_reference_reader(arcs_read, word):
     firsts = [name.partition(".")[0] for name in NAMES]
     columns = [
         i
@@ -210,7 +208,7 @@ TEMPLATES = [
 
 
 def plain_labels(scorer, sentence, heads):
-    """The labels that a greedy search gives, the first of those that are equally good."""
+    """The labels of a greedy search, which takes the first of equally good labels."""
     names, _ = compile_templates(TEMPLATES, ELEMENTS, "labels")
     labels = {}
     for child in order_of(heads):
@@ -225,14 +223,14 @@ def plain_labels(scorer, sentence, heads):
 
 @pytest.mark.parametrize("steps", [1024, 1])
 @pytest.mark.parametrize("outcomes", [1, 2, LABELS])
-def test_labels_are_those_of_a_greedy_search_from_the_root_down(outcomes, steps):
+def test_labels_match_a_greedy_search_from_the_root_down(outcomes, steps):
     several = 0
     for seed in range(15):
         sentence, heads, rng = random_tree(seed)
         weights = (rng.integers(-steps, steps + 1, (PLACES, outcomes)) / steps).astype(np.float32)
         scorer = label_scorer(TEMPLATES, weights)
         labels, rows = np.full((2, len(heads)), -9, dtype=np.int32)
-        # Weights without zeros give the same.
+        # Sparse weights give the same labels.
         place, outcome = np.nonzero(weights)
         offsets = np.searchsorted(place, np.arange(PLACES + 1)).astype(np.int32)
         values = weights[place, outcome]

@@ -1,6 +1,4 @@
-"""Learning: every update is a valid one, from a predicted sequence of actions to a correct one, and
-the right trees are learned.
-"""
+"""Learning: every update is valid and leads from a predicted to a correct sequence of actions."""
 
 from functools import cache
 
@@ -58,7 +56,7 @@ WAYS = {
 
 
 class Pupil:
-    """Perceptrons that learn from one sentence after the other."""
+    """Perceptrons that learn from one sentence after another."""
 
     def __init__(self, labels=3, templates=TEMPLATES):
         self.perceptron = Perceptron(PLACES, 2, sparse=True)
@@ -69,7 +67,7 @@ class Pupil:
         self.counts = None
 
     def learn(self, lessons, learning, rng=None):
-        """Learn from sentences; returns how the weights of actions were changed."""
+        """Learn from sentences and return the changes to the weights of actions."""
         before = self.arcs.weights.copy()
         rng = np.random.default_rng(0) if rng is None else rng
         on_arcs, on_labels = (self.arcs, self.arc_scorer), (self.labels, self.label_scorer)
@@ -99,15 +97,13 @@ def lesson(sentence, heads, labels=None, rarity=0.0):
 
 
 def lessons_of(each):
-    """Some lessons as one."""
+    """Combine lessons into one."""
     parts = [np.concatenate(part) for part in list(zip(*each, strict=True))[:-1]]
     return Lessons(*parts, np.cumsum([0, *(one.offsets[1] for one in each)]))
 
 
 def random_lessons(count, seed, longest=8):
-    """Sentences with random trees, some of which occur again: a sentence, its heads and its
-    lesson.
-    """
+    """Sentences with random trees, some of them repeated: a sentence, its heads and its lesson."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):
@@ -131,7 +127,7 @@ def random_heads(n, rng):
 
 @cache
 def trees_from(state):
-    """The heads of all trees that a state can become."""
+    """The heads of all trees reachable from a state."""
     if len(state) == 1:
         return frozenset([tuple(heads_of(state[0]))])
     return frozenset().union(*(trees_from(join(state, step)) for step in actions_of(state)))
@@ -147,7 +143,7 @@ def compiled_pair(plain, state, step):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_correct_actions_are_those_after_which_the_right_tree_can_still_be_made(n):
+def test_correct_actions_keep_the_gold_tree_reachable(n):
     plain = PlainParser(arc_scorer(TEMPLATES, PLACES), random_sentence(n, np.random.default_rng(n)))
     records = plain._forest.records
     correct = wrong = 0
@@ -172,7 +168,7 @@ def test_correct_actions_are_those_after_which_the_right_tree_can_still_be_made(
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
-def test_the_correct_sequences_are_all_those_that_make_the_right_tree(n):
+def test_correct_sequences_are_all_derivations_of_the_gold_tree(n):
     for heads in trees_of(n):
         every = {
             steps
@@ -191,15 +187,15 @@ def test_the_correct_sequences_are_all_those_that_make_the_right_tree(n):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_after_it(n):
+def test_action_cost_counts_gold_arcs_that_become_unreachable(n):
     waiting, is_left = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.bool_)
     for heads in chosen_trees(n):
         gold = np.array(heads, dtype=np.int32)
 
         @cache
         def most(state, heads=heads):
-            """How many right arcs there are at the most in a tree that a state can become; the
-            root's is one.
+            """The largest number of right arcs in a tree reachable from a state. A right root
+            counts as an arc.
             """
             return max(sum(map(int.__eq__, tree, heads)) for tree in trees_from(state))
 
@@ -215,7 +211,7 @@ def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_afte
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_there_is_always_an_action_that_costs_nothing(n):
+def test_every_state_has_a_zero_cost_action(n):
     for heads in chosen_trees(n):
         for state in states_of(n):
             costs = [cost_of(state, step, heads) for step in actions_of(state)]
@@ -229,9 +225,7 @@ def test_there_is_always_an_action_that_costs_nothing(n):
     ("early", "margin"), [(True, 0.0), (True, 3.0), (False, 0.0), (False, 3.0)]
 )
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(
-    width, early, margin
-):
+def test_beam_updates_match_the_plain_parser_and_are_valid(width, early, margin):
     learning = Learning(width, margin=margin, label_margin=0.0, early=early)
     find = early_update if early else max_violation_update
     pupil = Pupil()
@@ -252,8 +246,7 @@ def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid
         assert violation >= 0.0
         assert violation == expected.violation
         assert np.array_equal(changed, plain.counts(expected.right) - plain.counts(expected.wrong))
-        # The perceptron converges, as no update agrees with the weights by more than the
-        # margin.
+        # The perceptron converges, because no update agrees with the weights beyond the margin.
         agreement = (plain.scorer.weights * changed).sum()
         assert agreement <= margin * wrong_arcs(expected.wrong, heads)
     assert kinds[EARLY] > 5
@@ -271,7 +264,7 @@ def wrong_arcs(steps, heads):
 
 @pytest.mark.parametrize("margin", [0.0, 3.0])
 @pytest.mark.parametrize("explore", [True, False])
-def test_greedy_search_learns_from_every_action_and_every_update_is_valid(explore, margin):
+def test_greedy_updates_match_the_plain_parser_and_are_valid(explore, margin):
     learning = Learning(1, explore=explore, margin=margin, label_margin=0.0)
     pupil = Pupil()
     most = 0
@@ -289,7 +282,7 @@ def test_greedy_search_learns_from_every_action_and_every_update_is_valid(explor
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_average_is_that_of_the_weights_after_each_update(way):
+def test_averages_cover_the_weights_after_each_update(way):
     pupil = Pupil()
     each = []
     for _, _, own in random_lessons(60, 3):
@@ -297,7 +290,7 @@ def test_the_average_is_that_of_the_weights_after_each_update(way):
         each.append((int(pupil.arcs.clock[0]), pupil.arcs.weights.astype(np.float64)))
     average = dense(pupil.perceptron.averages())
     if WAYS[way].width > 1:
-        # There is a step of the clock for each sentence.
+        # The clock advances once for each sentence.
         clocks, weights = zip(*each, strict=True)
         assert clocks[-1] == sum(len(heads) > 1 for _, heads, _ in random_lessons(60, 3))
         steps = np.diff(clocks, prepend=0)
@@ -309,7 +302,7 @@ def test_the_average_is_that_of_the_weights_after_each_update(way):
 # Treebanks
 
 
-def test_several_sentences_are_learned_one_after_the_other():
+def test_a_batch_is_learned_one_sentence_at_a_time():
     together, apart = Pupil(), Pupil()
     found = [own for _, _, own in random_lessons(30, 9)]
     together.learn(lessons_of(found), WAYS["beam"])
@@ -328,7 +321,7 @@ def test_several_sentences_are_learned_one_after_the_other():
 
 @pytest.mark.parametrize(("dropout", "rarity"), [(0.3, 0.0), (0.0, 0.4), (0.3, 0.4)])
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_generator_gives_the_same_weights_and_another_one_others(way, dropout, rarity):
+def test_weights_are_reproducible_and_depend_on_the_generator(way, dropout, rarity):
     lessons = lessons_of(
         [lesson(sentence, heads, rarity=rarity) for sentence, heads, _ in random_lessons(40, 1)]
     )
@@ -344,16 +337,16 @@ def test_the_same_generator_gives_the_same_weights_and_another_one_others(way, d
     assert not np.array_equal(first[3], other[3])
 
 
-#: The trees of two words.
+#: The two trees of two words.
 PAIRS = ([NONE, 0], [1, NONE])
 
 
 def places_of_pair(pupil, sentence):
-    """The features of the only pair of a sentence of two words."""
+    """The features of the only pair of a two-word sentence."""
     return PlainParser(pupil.arc_scorer, sentence).features(first_state(2), 0)
 
 
-def test_nothing_is_learned_of_templates_that_are_left_out():
+def test_dropped_templates_learn_nothing():
     sentence = random_sentence(2, np.random.default_rng(0), symbols=50)
     pupil = Pupil()
     rng = np.random.default_rng(0)
@@ -366,13 +359,13 @@ def test_nothing_is_learned_of_templates_that_are_left_out():
         assert np.flatnonzero(changed.any(axis=1)).tolist() == sorted(
             places_of_pair(pupil, sentence)
         )
-    # Half of seven templates, two hundred times; the standard error is the root of a quarter of
-    # them.
+    # On average half of the seven templates are dropped, two hundred times. The standard error is
+    # the root of a quarter of them.
     assert abs(left_out - 700) < 4 * (1400 / 4) ** 0.5
 
 
 @pytest.mark.parametrize("rarity", [0.0, 0.25, 1.0])
-def test_so_many_words_as_are_to_be_taken_for_unknown_are(rarity):
+def test_words_are_treated_as_unknown_at_the_given_rate(rarity):
     pupil = Pupil(templates=[["l.word", "l.lower", "l.tag"]])
     rng = np.random.default_rng(0)
     sentence = random_sentence(2, np.random.default_rng(0), symbols=50)
@@ -398,8 +391,8 @@ def test_so_many_words_as_are_to_be_taken_for_unknown_are(rarity):
 
 
 @pytest.mark.parametrize("margin", [0.0, 5.0])
-def test_labels_are_learned_that_only_those_before_them_tell_apart(margin):
-    # The second words are alike, but the first ones are not, and no template reads both.
+def test_labels_are_learned_from_preceding_labels(margin):
+    # The second words are identical, the first words differ, and no template reads both.
     lessons = []
     for tag, labels in ((1, [0, 1, NONE]), (2, [2, 0, NONE])):
         sentence = random_sentence(3, np.random.default_rng(0), symbols=1)

@@ -1,5 +1,5 @@
-"""Parsing many sentences: the trees of the best states, how sure they are, and the other trees of
-the beam.
+"""Parsing many sentences: trees of the best states, their confidence, and the other trees of the
+beam.
 """
 
 import numpy as np
@@ -38,9 +38,7 @@ LENGTHS = [5, 1, 9, 2, 12, 1, 7, 3, 8]
 
 @pytest.fixture(scope="module")
 def world():
-    """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than
-    others, and sentences.
-    """
+    """Sentences, and scorers of arcs and labels with scores large enough for confidence to vary."""
     rng = np.random.default_rng(0)
     arc = arc_scorer(TEMPLATES, PLACES, 20 * random_weights(PLACES, rng))
     label = label_scorer(LABEL_TEMPLATES, rng.normal(size=(PLACES, 5)).astype(np.float32))
@@ -55,7 +53,7 @@ def slices(trees, sentences):
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_trees_are_those_of_the_best_states_with_their_labels(world, width):
+def test_trees_and_labels_come_from_the_best_states(world, width):
     arc, label, sentences, each = world
     trees = parse(arc, label, sentences, width=width)
     for found, sentence in zip(slices(trees, sentences), each, strict=True):
@@ -73,7 +71,7 @@ def test_trees_are_those_of_the_best_states_with_their_labels(world, width):
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_the_share_of_an_arc_is_the_weight_of_the_states_that_have_it(world, width):
+def test_arc_share_is_the_weight_of_beam_states_with_the_arc(world, width):
     arc, label, sentences, each = world
     trees = parse(arc, label, sentences, width=width)
     unsure = 0
@@ -86,7 +84,7 @@ def test_the_share_of_an_arc_is_the_weight_of_the_states_that_have_it(world, wid
     assert (unsure > 5) == (width > 1)
 
 
-def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
+def test_arc_margin_is_the_margin_of_its_action(world):
     arc, label, sentences, each = world
     trees = parse(arc, label, sentences, width=4)
     for found, sentence in zip(slices(trees, sentences), each, strict=True):
@@ -94,7 +92,7 @@ def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
         states = new_states(arc, n, 4)
         first, _ = search(arc, sentence, states)
         last = states.last[first]
-        # The root was attached to nothing: it has the margin of the last action.
+        # The root has no attaching action. It has the margin of the last action.
         root = found.heads.tolist().index(NONE)
         assert found.margin[root] == (states.margin[last] if n > 1 else 0.0)
         while last:
@@ -105,7 +103,7 @@ def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
 
 
 @pytest.mark.parametrize("width", [1, 6, 40])
-def test_a_beam_has_different_trees_with_their_scores_the_best_first(world, width):
+def test_beam_trees_are_distinct_and_sorted_by_score(world, width):
     arc, label, sentences, each = world
     best = parse(arc, label, sentences, width=width)
     for i, (found, sentence) in enumerate(zip(slices(best, sentences), each, strict=True)):
@@ -122,7 +120,7 @@ def test_a_beam_has_different_trees_with_their_scores_the_best_first(world, widt
             assert np.array_equal(own, again)
 
 
-def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
+def test_sentences_are_parsed_identically_alone_and_in_a_batch(world):
     arc, label, sentences, each = world
     together = parse(arc, label, sentences, width=4)
     for found, sentence in zip(slices(together, sentences), each, strict=True):
@@ -140,10 +138,10 @@ def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
 
 
 @pytest.mark.parametrize("n", [AHEAD, AHEAD + 1, 3 * AHEAD])
-def test_a_sentence_longer_than_a_search_looks_ahead_gets_a_projective_tree(world, n):
+def test_sentences_longer_than_the_lookahead_get_projective_trees(world, n):
     sentence = random_sentence(n, np.random.default_rng(n), guide=3)
     for heads in parse_beam(*world[:2], SentencesToParse(*sentence, np.array([0, n])), 0, 3)[0]:
-        # Each word, after all below it, tells its head how many they are and where.
+        # Bottom up, each word reports the size and span of its subtree to its head.
         first, last, size = np.arange(n), np.arange(n), np.ones(n, dtype=int)
         waiting = np.bincount(heads[heads != NONE], minlength=n)
         ready = list(np.flatnonzero(waiting == 0))

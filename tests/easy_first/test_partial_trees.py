@@ -1,4 +1,4 @@
-"""Partial trees: a record says of a tree what features read, whatever order it was made in."""
+"""Partial trees: records hold the values that features read, in any order of construction."""
 
 import numpy as np
 import pytest
@@ -35,9 +35,7 @@ ROOM = 20_000
 
 
 class Grove:
-    """A forest and what its words are: tags, and in thousandths what a guide expects of each
-    arc.
-    """
+    """A forest, the tags of its words, and a guide's probability of each arc in thousandths."""
 
     def __init__(self, n, seed=0):
         rng = np.random.default_rng(seed)
@@ -55,7 +53,7 @@ class Grove:
         return attach(self.forest, head, child, action, self.tags[position], share)
 
     def follow(self, steps):
-        """The record that a whole derivation ends with."""
+        """Return the final record of a complete derivation."""
         trees = list(range(1, self.n + 1))
         for (place, action), _ in steps:
             pair = trees[place : place + 2]
@@ -65,8 +63,8 @@ class Grove:
         return trees[0]
 
     def make(self, tree, rng):
-        """The record of a tree whose children are attached to it in a random order, each side from
-        the inside to the outside.
+        """Make the record of a tree, attaching its children in random order, on each side from the
+        inside out.
         """
         record = tree.head + 1
         left, right = list(tree.left), list(tree.right)
@@ -84,7 +82,7 @@ class Grove:
         return heads.tolist()
 
     def assert_is(self, record, tree):
-        """Assert that a record says what is true of a tree."""
+        """Assert that a record describes a tree."""
         row = self.forest.records[record]
         assert row[HEAD] == tree.head
         assert (row[FIRST], row[END]) == (tree.words[0], tree.words[-1] + 1)
@@ -104,7 +102,7 @@ class Grove:
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_a_sentence_begins_as_a_tree_for_each_word(n):
+def test_a_sentence_starts_with_one_tree_per_word(n):
     grove = Grove(n)
     assert grove.forest.size[0] == n + 1
     for word in range(n):
@@ -114,7 +112,7 @@ def test_a_sentence_begins_as_a_tree_for_each_word(n):
 
 @given(st.integers(2, 12), st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_a_record_says_what_is_true_of_its_tree_after_every_action(n, seed):
+def test_records_describe_their_trees_after_every_action(n, seed):
     grove = Grove(n, seed)
     state, records = first_state(n), list(range(1, n + 1))
     for step, after in random_derivation(n, np.random.default_rng(seed)):
@@ -131,7 +129,7 @@ def test_a_record_says_what_is_true_of_its_tree_after_every_action(n, seed):
 
 @given(st.integers(2, 12), st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_a_tree_is_one_record_whatever_order_it_was_made_in(n, seed):
+def test_a_tree_has_one_record_for_any_order_of_construction(n, seed):
     rng = np.random.default_rng(seed)
     grove = Grove(n, seed)
     steps = random_derivation(n, rng)
@@ -145,7 +143,7 @@ def test_a_tree_is_one_record_whatever_order_it_was_made_in(n, seed):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_states_have_the_same_mark_if_and_only_if_they_have_the_same_arcs(n):
+def test_marks_are_equal_if_and_only_if_arcs_are_equal(n):
     marks = {}
     for state in states_of(n):
         mark = 0

@@ -1,6 +1,4 @@
-"""The averaged perceptron over hashed features: features have places of their own, averages are
-those of the weights after each update, and storage loses nothing.
-"""
+"""The averaged perceptron over hashed features: hashing, averaging and storage."""
 
 import numpy as np
 import pytest
@@ -23,8 +21,8 @@ PLACES, OUTCOMES = 64, 3
 ELEMENTS = ["a", "b", "c"]
 
 
-def test_few_features_share_a_place():
-    # Symbols that differ in few bits, as numbers of words and tags do.
+def test_few_features_collide():
+    # Symbols that differ in few bits, like numbers of words and tags.
     lists = [["a"], ["b"], ["a", "b"], ["b", "c"], ["a", "b", "c"]]
     _, templates = compile_templates(lists, ELEMENTS, "test")
     size, found, places = 1 << 22, [], np.empty(5, dtype=np.int64)
@@ -36,12 +34,12 @@ def test_few_features_share_a_place():
     assert np.max(found) < size
     distinct = [len(np.unique(column)) for column in np.array(found).T]
     kinds = [20, 20, 400, 400, 8000]
-    # Of n random features, n² / 2 size share a place; that is 8 of the last, ± 3.
+    # Of n random features, n² / 2 size collide; for the last template, 8 ± 3.
     assert sum(kinds) - sum(distinct) < 20
     assert len(np.unique(found)) > sum(kinds) - 40
 
 
-def test_features_are_hashed_a_symbol_at_a_time_whatever_other_templates_there_are():
+def test_features_are_hashed_by_symbol_and_independent_of_other_templates():
     rng = np.random.default_rng(2)
     several = [["c"], ["a", "b", "c"], ["b"], ["c", "b"], ["a"]]
     found, templates = compile_templates(several, ELEMENTS, "test")
@@ -57,7 +55,7 @@ def test_features_are_hashed_a_symbol_at_a_time_whatever_other_templates_there_a
 
 
 def random_perceptron(updates, outcomes=OUTCOMES, *, sparse=True):
-    """A perceptron after some updates, and its weights after each of them."""
+    """A perceptron after some updates, and its weights after each update."""
     rng = np.random.default_rng(0)
     perceptron, history = Perceptron(PLACES, outcomes, sparse=sparse), []
     weights = perceptron.begin_learning()
@@ -81,7 +79,7 @@ def test_average_is_the_mean_of_the_weights_after_each_update(updates, outcomes)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 3e4])
-def test_rounded_averages_are_less_than_a_step_away(scale):
+def test_rounded_averages_are_within_one_step(scale):
     averages = np.random.default_rng(4).normal(size=(PLACES, 2)).astype(np.float32)
     averages *= np.float32(scale)
     multiples, step = round_averages(averages)
@@ -105,7 +103,7 @@ def test_a_stored_perceptron_predicts_and_learns_as_before(updates, sparse):
     assert loaded.to_bytes() == data
 
 
-def test_a_compact_perceptron_predicts_the_same_to_a_32nd_and_learns_no_more():
+def test_a_compact_perceptron_rounds_to_a_32nd_and_cannot_learn():
     perceptron, history = random_perceptron(50)
     perceptron.compact()
     average = dense(perceptron.averages())
@@ -129,6 +127,6 @@ def test_a_compact_perceptron_predicts_the_same_to_a_32nd_and_learns_no_more():
         ([["z"]], "none of the elements"),
     ],
 )
-def test_templates_that_cannot_be_compiled_are_errors(templates, problem):
+def test_invalid_templates_raise_errors(templates, problem):
     with pytest.raises(ValueError, match=problem):
         compile_templates(templates, ["a", "b"], "arc")

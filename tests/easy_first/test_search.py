@@ -1,4 +1,4 @@
-"""Beam search: what is kept after an action is what is true, and the best is found."""
+"""Beam search: incremental scores are exact, and the best sequence is found."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from spacy_hpyp.easy_first.perceptron import round_averages
 
 PLACES = 1 << 12
 
-#: An element of every kind, from every tree of the window.
+#: Elements of every kind, from every tree of the window.
 TEMPLATES = [
     ["l.word", "r.word"],
     ["l.tag", "r.tag", "distance"],
@@ -52,7 +52,7 @@ GUIDED = [
 
 
 def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounded=False):
-    """A random sentence with random weights, which may be rounded as those that predict."""
+    """A random sentence with random weights, optionally rounded like those for prediction."""
     rng = np.random.default_rng(seed)
     guide = 3 if templates is GUIDED else 0
     sentence = random_sentence(n, rng, symbols=symbols, guide=guide)
@@ -63,8 +63,8 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
 
 
 def compiled_beams(plain, width, *, penalty=None):
-    """The beam before the first action and after each: the states, the first of the beam,
-    and how many there are.
+    """The beams before the first action and after each action: the states, the first of the beam,
+    and the size of the beam.
     """
     n = plain.n
     states = new_states(plain.scorer, n, width)
@@ -84,9 +84,7 @@ def compiled_beams(plain, width, *, penalty=None):
 @pytest.mark.parametrize(
     ("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)]
 )
-def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(
-    n, width, templates, rounded
-):
+def test_incremental_scores_equal_scores_from_scratch(n, width, templates, rounded):
     for seed in range(3):
         plain = random_parser(n, seed, templates=templates, rounded=rounded)
         for taken, (states, first, size) in enumerate(compiled_beams(plain, width)):
@@ -99,15 +97,15 @@ def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratc
 
 
 @pytest.mark.parametrize("rounded", [False, True])
-def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_others(rounded):
-    # More windows than there is room to remember.
+def test_cached_windows_are_not_confused(rounded):
+    # More windows than the cache holds.
     plain = random_parser(24, 5, rounded=rounded)
     windows = set()
     for taken, (states, first, size) in enumerate(compiled_beams(plain, 256)):
         for number in range(size):
             state = state_of(states, first + number, 24 - taken)
             windows.update(plain.window(state, place) for place in range(len(state) - 1))
-            # Of each state a part: there are many.
+            # Check a part of each state: there are many states.
             for place, action in actions_of(state)[number % 4 :: 4]:
                 assert states.scores[first + number, MARGIN + place, action] == plain.score(
                     state, (place, action)
@@ -117,9 +115,7 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
 
 @pytest.mark.parametrize("steps", [1024, 1])
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
-def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_comes_first(
-    width, steps
-):
+def test_every_beam_matches_the_plain_parser_including_ties(width, steps):
     for seed in range(6):
         plain = random_parser(9, seed, steps=steps)
         for expected, (states, first, size) in zip(
@@ -135,7 +131,7 @@ def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_come
             ]
 
 
-def test_what_wrong_arcs_are_given_is_added_to_their_scores():
+def test_penalties_are_added_to_the_scores_of_wrong_arcs():
     for seed in range(4):
         plain = random_parser(6, seed)
         trees = trees_of(5)
@@ -148,7 +144,7 @@ def test_what_wrong_arcs_are_given_is_added_to_their_scores():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions(n):
+def test_a_beam_of_all_states_finds_the_best_sequence_of_actions(n):
     for seed in range(8 if n < 5 else 3):
         plain = random_parser(n, seed)
         scores = {
@@ -169,7 +165,7 @@ def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions
 
 @pytest.mark.parametrize("steps", [1024, 1])
 @pytest.mark.parametrize("width", [2, 8, 40])
-def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps):
+def test_the_final_beam_has_distinct_trees(width, steps):
     for seed in range(6):
         plain = random_parser(8, seed, steps=steps)
         states = new_states(plain.scorer, 8, width)
@@ -179,9 +175,7 @@ def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_could_take_part_in(
-    width,
-):
+def test_margin_is_the_lead_over_other_actions_with_the_child(width):
     plain = random_parser(8, 4)
     states = new_states(plain.scorer, 8, width)
     search(plain.scorer, plain.sentence, states)

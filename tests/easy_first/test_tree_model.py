@@ -36,7 +36,7 @@ def columns_of(doc, arcs=("l.tag",)):
     return dict(zip(SYMBOLS, sentences.symbols.T, strict=True)), sentences
 
 
-def test_words_that_differ_have_different_symbols_and_others_the_same():
+def test_words_have_equal_symbols_only_if_equal():
     doc = Doc(
         Vocab(),
         words=["dog", "The", "the", "Dog", "dog", "xyz"],
@@ -53,12 +53,12 @@ def test_words_that_differ_have_different_symbols_and_others_the_same():
     assert sentences.heads.shape == (6, 0)
 
 
-def test_the_usual_tag_is_the_most_frequent_one_of_the_word():
+def test_the_usual_tag_is_the_words_most_frequent_tag():
     doc = Doc(Vocab(), words=["the", "dog", "sleeps"])
     assert (columns_of(doc)[0]["usual"] - 1).tolist() == [0, 1, 2]
 
 
-def test_what_is_read_of_a_word_does_not_depend_on_what_was_read_before():
+def test_symbols_do_not_depend_on_documents_read_before():
     vocab = Vocab()
     docs = [Doc(vocab, words=words) for words in (["dog", "new"], ["new", "dog", "the"])]
     together, apart = model(), [model().read_docs([doc])[0].symbols for doc in docs]
@@ -66,7 +66,7 @@ def test_what_is_read_of_a_word_does_not_depend_on_what_was_read_before():
     assert np.array_equal(together.read_docs(docs[::-1])[0].symbols, np.concatenate(apart[::-1]))
 
 
-def test_sentences_begin_where_boundaries_are_set():
+def test_sentences_begin_at_preset_boundaries():
     doc = Doc(
         spacy.blank("en").vocab,
         words=["dog", "dog", " ", "dog", "dog"],
@@ -79,7 +79,7 @@ def test_sentences_begin_where_boundaries_are_set():
 
 
 def random_guides(lengths, seed=0):
-    """Guides of some sentences."""
+    """Random guides of sentences."""
     rng = np.random.default_rng(seed)
     guides = no_guides(sum(lengths))
     word = 0
@@ -98,7 +98,7 @@ def random_guides(lengths, seed=0):
     return guides, np.cumsum([0, *lengths])
 
 
-def test_expected_children_are_the_sums_of_the_probabilities_of_heads_on_each_side():
+def test_expected_children_sum_head_probabilities_on_each_side():
     guides, offsets = random_guides([5, 1, 8, 2])
     heads, probability, labels, expected = guide_rows(guides, offsets)
     again = np.zeros_like(expected)
@@ -119,13 +119,13 @@ def test_expected_children_are_the_sums_of_the_probabilities_of_heads_on_each_si
     assert np.all(heads[~known] < NONE)
 
 
-def test_without_a_guide_nothing_is_expected():
+def test_no_children_are_expected_without_a_guide():
     heads, probability, labels, expected = guide_rows(None, np.array([0, 3, 4]))
     assert heads.shape == probability.shape == labels.shape == (4, 0)
     assert not expected.any()
 
 
-def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and_the_tag():
+def test_guide_symbols_encode_head_side_confidence_label_and_tag():
     heads = [[1, NONE], [NONE, 0], [0, 1], [NONE, NONE]]
     guides = Guides(
         heads=np.array(heads, dtype=np.int32),
@@ -142,7 +142,7 @@ def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and
         ["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), guides
     )
     head, label, tag = found.symbols[:, len(SYMBOLS) :].T
-    # To the right and sure, a root and less sure, to the left and unsure, and nothing.
+    # A confident head to the right, a less confident root, an unsure head to the left, and none.
     assert len(set(head.tolist())) == 4
     assert head[3] == NULL
     assert NULL not in head[:3]
@@ -160,7 +160,7 @@ def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and
 # Confidence
 
 
-def test_confidence_is_learned_from_finite_numbers():
+def test_confidence_features_are_finite():
     trees = EasyFirstTrees(
         heads=np.array([1, NONE, 1, NONE], dtype=np.int32),
         labels=np.array([0, NONE, 1, NONE], dtype=np.int32),

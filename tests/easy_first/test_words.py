@@ -1,6 +1,4 @@
-"""Elements of words: they have names that are documented, and words the symbols that these
-say.
-"""
+"""Elements of words: documented names, and symbols that match them."""
 
 import numpy as np
 import pytest
@@ -47,16 +45,16 @@ def rows(vocabulary, forms, attributes, task=TAGS):
     return symbols.T.tolist(), kind.tolist()
 
 
-def test_elements_are_attributes_of_the_word_and_of_those_around_it():
+def test_elements_are_attributes_of_a_word_and_its_neighbours():
     assert TAGS.elements["suffix3"] == (0, "suffix3")
     assert TAGS.elements["prev2.guide.tag"] == (-2, "guide.tag")
     assert STARTS.elements["next3.start"] == (3, "start")
-    # Outcomes cannot be read, nor elements that only the other task reads.
+    # A word's own outcome and elements of the other task cannot be read.
     assert not {"tag", "start", "space", "next.start"} & TAGS.elements.keys()
     assert not {"start", "prev.tag", "guide.tag"} & STARTS.elements.keys()
 
 
-def test_reading_says_which_features_an_outcome_is_read_by():
+def test_a_reading_lists_the_features_that_read_an_outcome():
     templates = [
         ["prev.tag", "word"],
         ["suffix2", "next2.word"],
@@ -74,7 +72,7 @@ def test_reading_says_which_features_an_outcome_is_read_by():
     assert reading.distance[columns].tolist() == [0, -1, 2, -1]
 
 
-def test_affixes_and_shapes_are_those_of_the_form():
+def test_affixes_and_shapes_are_read_from_the_form():
     assert (
         spelling("Running")["suffix3"]
         == spelling("SINGING")["suffix3"]
@@ -102,12 +100,12 @@ def test_rare_words_are_read_as_their_class(vocabulary):
     assert [vocabulary.tags[tag] for tag in usual] == ["D", "N", "N", "D"]
 
 
-def test_words_with_a_capital_are_looked_up_in_lower_case(vocabulary):
+def test_capitalized_words_are_looked_up_in_lower_case(vocabulary):
     (known,), _ = rows(vocabulary, ["the", "Kim", "The", "THE", "Quetzal", "..."], ["lower.known"])
     assert known == [0, 1, 3, 3, 1, 0]
 
 
-def test_what_stands_around_words_comes_from_outside(vocabulary):
+def test_the_caller_passes_symbols_of_the_context(vocabulary):
     symbols, kind = classifier(vocabulary, ["space", "word"], STARTS).encode(
         ["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)}
     )
@@ -115,14 +113,14 @@ def test_what_stands_around_words_comes_from_outside(vocabulary):
     assert kind.tolist() == [0, 0]
 
 
-def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):
+def test_possible_outcomes_come_from_the_vocabulary_or_are_unrestricted(vocabulary):
     possible = possible_outcomes(vocabulary, TAGS, None)
     kind = vocabulary.number("a")
     assert possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]].tolist() == [0, 1]
     assert possible_outcomes(vocabulary, STARTS, None).outcomes.tolist() == [0, 1, 2]
 
 
-def test_parts_of_outcomes_come_after_the_outcomes():
+def test_parts_are_numbered_after_the_outcomes():
     names = ["Case=Nom|POS=NOUN", "POS=VERB", "Case=Nom|POS=VERB"]
     vocabulary = Vocabulary.collect(
         [(["a", "b"], [0, 1])], names, VocabularySettings(universal_unknown_words())
@@ -135,7 +133,7 @@ def test_parts_of_outcomes_come_after_the_outcomes():
     assert possible.outcomes is candidates.outcomes
 
 
-def test_guides_are_read_in_steps():
+def test_guide_probabilities_are_read_in_steps():
     guides = no_guides(3)
     guides.tags[:2, :2] = [[1, 0], [2, NONE]]
     guides.tag_probability[:2, :2] = [[0.6, 0.4], [1.0, 0.0]]

@@ -1,5 +1,5 @@
-"""Seatings against a plain-Python Chinese restaurant franchise, in which a seating is a set of
-lists of table sizes.
+"""Seatings compared with a plain-Python Chinese restaurant franchise, in which a seating is a set
+of lists of table sizes.
 """
 
 import itertools
@@ -66,8 +66,8 @@ def franchise_for(events, columns=COLUMNS, alphabet=ALPHABET):
 
 
 def seating_of(franchise, expert=0):
-    """A seating as a set of ((context, dish), table sizes), read from the arrays; what is empty is
-    left out.
+    """Read a seating from the arrays as a set of ((context, dish), table sizes), without empty
+    servings.
     """
     found = set()
     for restaurant in range(franchise.used[N_RESTAURANTS]):
@@ -88,14 +88,14 @@ def seating_of(franchise, expert=0):
 
 
 def crowd(seating, context):
-    """Customers and tables of a restaurant."""
+    """The numbers of customers and tables of a restaurant."""
     sizes = [size for (where, _), sizes in seating for size in sizes if where == context]
     return sum(sizes), len(sizes)
 
 
 def arrivals(seating, context, dish, alphabet=ALPHABET):
-    """Choices of one more customer, as pairs (seating after it, probability of the dish and of
-    this); tables differ.
+    """The choices of another customer: pairs of the seating after it and the probability of the
+    dish and this choice. Tables are distinguishable.
     """
     discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
     customers, tables = crowd(seating, context)
@@ -126,7 +126,7 @@ def probability_of(seating, context, dish):
 
 
 def enumerate_seatings(events, alphabet=ALPHABET):
-    """The probability of the dishes and of each seating that the events may end in."""
+    """The joint probability of the dishes and each possible seating of the events."""
     reached = {frozenset(): 1.0}
     for context, dish in events:
         after = Counter()
@@ -138,7 +138,7 @@ def enumerate_seatings(events, alphabet=ALPHABET):
 
 
 def package_form(franchise):
-    """The log-probability of a seating from the package, as the sum over its tiers."""
+    """The package's log-probability of a seating, summed over its tiers."""
     counted = histograms(franchise)
     tables = sum(len(sizes) for (context, _), sizes in seating_of(franchise) if context == ())
     return -tables * math.log(ALPHABET) + sum(
@@ -148,7 +148,7 @@ def package_form(franchise):
 
 
 def assert_sound(franchise, events):
-    """Check a seating of these events."""
+    """Check the invariants of a seating of these events."""
     seating = dict(seating_of(franchise))
     sent = Counter()
     for (context, dish), sizes in seating.items():
@@ -178,7 +178,7 @@ events = st.tuples(contexts, st.integers(0, ALPHABET - 1))
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(events, max_size=60), st.integers(0, 2**32))
-def test_predictive_distributions_agree_with_the_reference_and_add_up_to_one(customers, seed):
+def test_predictive_distributions_match_the_reference_and_sum_to_one(customers, seed):
     rng = np.random.default_rng(seed)
     franchise = franchise_for(len(customers))
     for context, dish in customers:
@@ -199,7 +199,7 @@ def test_predictive_distributions_agree_with_the_reference_and_add_up_to_one(cus
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.booleans(), events), max_size=60), st.integers(0, 2**32))
-def test_every_arrival_and_departure_is_one_that_the_reference_allows(moves, seed):
+def test_adding_and_removing_customers_matches_the_reference(moves, seed):
     rng = np.random.default_rng(seed)
     franchise = franchise_for(len(moves))
     seated = Counter()
@@ -226,7 +226,7 @@ def test_every_arrival_and_departure_is_one_that_the_reference_allows(moves, see
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(events, min_size=1, max_size=60), st.integers(1, 60), st.integers(0, 2**32))
-def test_a_customer_that_is_restored_sits_at_its_former_table(customers, leaving, seed):
+def test_restore_and_undo_seat_reverse_removal_and_seating(customers, leaving, seed):
     rng = np.random.default_rng(seed)
     franchise = franchise_for(2 * len(customers))
     places = [open_restaurant(franchise, 0, row_of(context)) for context, _ in customers]
@@ -245,7 +245,7 @@ def test_a_customer_that_is_restored_sits_at_its_former_table(customers, leaving
         restore(franchise, place, dish, tables, size)
     assert seating_of(franchise) == whole
     assert_sound(franchise, customers)
-    # And those who came leave again, the last one first.
+    # Undo the seatings too, in reverse order.
     for place, dish, (_, tables, size) in reversed(noted):
         undo_seat(franchise, place, dish, tables, size)
     assert seating_of(franchise) == frozenset()
@@ -258,9 +258,7 @@ def test_a_customer_that_is_restored_sits_at_its_former_table(customers, leaving
     st.randoms(use_true_random=False),
     st.integers(0, 2**32),
 )
-def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(
-    customers, random, seed
-):
+def test_seating_likelihood_does_not_depend_on_the_order_of_customers(customers, random, seed):
     rng = np.random.default_rng(seed)
     likelihood = {}
     for _ in range(6):
@@ -280,8 +278,8 @@ def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(
 
 @jit
 def sweep(franchise, rows, dishes, sweeps, rng):
-    """Gibbs sweeps; returns after each the sum of squared table sizes of every serving, which tells
-    partitions apart.
+    """Run Gibbs sweeps. Return the sum of squared table sizes of every serving after each sweep,
+    which distinguishes partitions.
     """
     squares = np.zeros((sweeps, franchise.used[N_SERVINGS]), dtype=np.int64)
     for i in range(sweeps):
@@ -300,7 +298,7 @@ def sweep(franchise, rows, dishes, sweeps, rng):
     ],
     ids=["two leaves", "depth two"],
 )
-def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_says(customers):
+def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_predicts(customers):
     rng = np.random.default_rng(11)
     depth = len(customers[0][0])
     franchise = franchise_for(2 * len(customers), columns=np.arange(depth).reshape(1, depth))
@@ -324,7 +322,7 @@ def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_says(customers):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(events, max_size=40), st.integers(0, 40), st.integers(0, 2**32))
-def test_storage_drops_empty_restaurants_and_changes_no_prediction_and_no_draw(
+def test_packing_drops_empty_restaurants_without_changing_predictions_or_draws(
     customers, leaving, seed
 ):
     rng = np.random.default_rng(seed)
@@ -352,7 +350,7 @@ def test_storage_drops_empty_restaurants_and_changes_no_prediction_and_no_draw(
     assert seating_of(smaller) == seating_of(franchise)
 
 
-def test_contexts_that_come_and_go_leave_no_rows_behind():
+def test_compaction_reclaims_the_rows_of_removed_contexts():
     rng, rows = np.random.default_rng(0), []
     franchise = franchise_for(50)
     for _ in range(50):
@@ -373,7 +371,7 @@ def test_contexts_that_come_and_go_leave_no_rows_behind():
 @given(
     st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=300), st.integers(1, 50)
 )
-def test_growing_in_small_steps_keeps_everything(customers, step):
+def test_growing_in_small_steps_preserves_the_seating(customers, step):
     rng, again = np.random.default_rng(0), np.random.default_rng(0)
     large = franchise_for(len(customers), columns=np.array([[0]]), alphabet=201)
     small = franchise_for(0, columns=np.array([[0]]), alphabet=201)

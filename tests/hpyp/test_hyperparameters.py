@@ -1,5 +1,5 @@
-"""Discounts and strengths against integration on a grid, and the whole sampler against its own
-prior (Geweke 2004).
+"""Discounts and strengths compared with integration on a grid, and the whole sampler compared with
+its own prior (Geweke 2004).
 """
 
 import itertools
@@ -34,7 +34,7 @@ def seated_franchise(customers, columns=((0, 1),), alphabet=4, seed=0):
 
 
 def triples(values):
-    """A tier's rows of a histogram of the values."""
+    """Histogram rows of one tier's values."""
     return np.array(
         [(0, value, n) for value, n in sorted(Counter(values).items())], dtype=np.int64
     ).reshape(-1, 3)
@@ -50,8 +50,8 @@ def rows_of(restaurants):
 
 
 def log_weights(restaurants, discount, strength):
-    """The likelihood of restaurants, multiplied out customer by customer, for arrays of discounts
-    and strengths.
+    """The likelihood of restaurants as a product over customers, for arrays of discounts and
+    strengths.
     """
     total = np.zeros(np.broadcast(discount, strength).shape)
     for sizes in restaurants:
@@ -76,7 +76,7 @@ RESTAURANTS = {
 
 
 @pytest.mark.parametrize("name", RESTAURANTS)
-def test_closed_form_is_the_product_over_customers(name):
+def test_closed_form_likelihood_equals_the_product_over_customers(name):
     rng, rows = np.random.default_rng(0), rows_of(RESTAURANTS[name])
     pairs = [(d, rng.exponential(2.0) - d) for d in rng.uniform(0.001, 0.999, 50)]
     pairs += itertools.product((1e-6, 1e-4, 1 - 1e-6), (1e-3, 1.0, 1e3))
@@ -121,7 +121,7 @@ def run_slices(customers, tables, sizes, discount, steps, rng):
 @pytest.mark.parametrize(
     ("name", "fixed"), [*((name, False) for name in RESTAURANTS), ("mixed", True)]
 )
-def test_slices_have_the_moments_of_the_posterior(name, fixed):
+def test_slice_sampling_matches_the_posterior_moments(name, fixed):
     discount = np.zeros((1, 1)) if fixed else ((np.arange(300) + 0.5) / 300)[:, None]
     height = np.linspace(-14.0, 5.0, 600)[None, :]
     weight = np.exp(
@@ -143,13 +143,13 @@ def test_slices_have_the_moments_of_the_posterior(name, fixed):
     ):
         values = statistic(d, x)[200:]
         error = batch_error(values)
-        # The grid is right to about a thousandth.
+        # The grid is accurate to about a thousandth.
         expected = float((weight * statistic(discount, height)).sum())
         assert abs(values.mean() - expected) <= 4 * error + 1e-3 * abs(expected)
 
 
-def test_restaurants_of_one_table_keep_some_probability_for_unseen_dishes():
-    # Where the tier begins is so far from its posterior that the first slice goes a long way down.
+def test_single_table_restaurants_keep_probability_for_unseen_dishes():
+    # The initial values are far from the tier's posterior, so the first slice extends far down.
     rows = rows_of([[size] for size in [1] * 820 + [2] * 130 + [3] * 45 + [10] * 20])
     for seed in range(20):
         found = run_slices(*rows, 0.5, 5, np.random.default_rng(seed))
@@ -157,7 +157,7 @@ def test_restaurants_of_one_table_keep_some_probability_for_unseen_dishes():
 
 
 @pytest.mark.parametrize(("name", "value"), [("discount", math.nan), ("strength", math.inf)])
-def test_a_slice_without_a_likelihood_is_an_error(name, value):
+def test_an_undefined_likelihood_raises_an_error(name, value):
     franchise = seated_franchise(
         [((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0))
     )
@@ -188,7 +188,7 @@ def draw_dish(franchise, row, out, rng):
 
 @jit
 def seat_anew(franchise, rows, dishes, rng):
-    """Send everybody home and draw the data and their seating from the predictive probabilities."""
+    """Unseat all customers, then draw data and seating from the predictive probabilities."""
     out = np.empty(franchise.alphabet[0])
     for i in range(len(rows)):
         remove(franchise, 0, rows[i], dishes[i], rng)
@@ -199,7 +199,7 @@ def seat_anew(franchise, rows, dishes, rng):
 
 @jit
 def sweep(franchise, rows, dishes, rng):
-    """Reseat every customer, then let every customer order again."""
+    """Reseat every customer, then redraw every customer's dish."""
     out = np.empty(franchise.alphabet[0])
     for i in range(len(rows)):
         remove(franchise, 0, rows[i], dishes[i], rng)
@@ -254,7 +254,7 @@ def test_reseating_and_resampling_preserve_the_joint_distribution():
     assert_same_means(STATISTICS, forward, chain)
 
 
-def test_fixed_hyperparameters_stay():
+def test_fixed_hyperparameters_are_not_resampled():
     franchise = seated_franchise(
         [((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0))
     )

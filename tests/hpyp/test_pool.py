@@ -1,4 +1,4 @@
-"""Pools of experts against products and mixtures in plain Python."""
+"""Pools of experts compared with products and mixtures in plain Python."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def random_weights(scale, seed=0):
 
 
 def event_of(pool, row, dish, kind=0):
-    """The only event of a sentence."""
+    """The event of a one-event sentence."""
     events = new_events(pool, 1)
     events.row[:] = row
     enter_event(pool, events, kind, dish)
@@ -52,7 +52,7 @@ def event_of(pool, row, dish, kind=0):
 
 
 def seated_pool(weights, possible=NO_MASK, events=300, one_table=False, alphabet=ALPHABET):
-    """A pool with some customers, some of whom have left again."""
+    """Make a pool with customers, and remove some of them again."""
     rng = np.random.default_rng(3)
     franchise = reserve(new_franchise(COLUMNS, alphabet, one_table=one_table), events + 100)
     franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
@@ -107,7 +107,7 @@ def rows():
     )
 
 
-def test_buckets_double_from_one_to_the_next():
+def test_bucket_sizes_double():
     sizes = [*range(1, 300), 10**6]
     expected = [min(BUCKETS - 1, int(np.ceil(np.log2(size)))) for size in sizes]
     assert [bucket_of(size) for size in sizes] == expected
@@ -115,7 +115,7 @@ def test_buckets_double_from_one_to_the_next():
 
 @pytest.mark.parametrize("one_table", [False, True])
 @pytest.mark.parametrize("alphabet", [1, 7, 40, 300])
-def test_frozen_pools_predict_what_the_seating_does(alphabet, one_table):
+def test_frozen_pools_predict_like_the_seating(alphabet, one_table):
     mask = random_mask(alphabet)
     pool = seated_pool(random_weights(0.4), mask, one_table=one_table, alphabet=alphabet)
     multiplied, mixed = (
@@ -132,7 +132,7 @@ def test_frozen_pools_predict_what_the_seating_does(alphabet, one_table):
         np.testing.assert_allclose(found, mixture(pool, row), rtol=PRECISION)
 
 
-def test_adding_returns_the_probability_that_the_dish_had():
+def test_adding_returns_the_predictive_log_probability():
     pool = seated_pool(random_weights(0.4), MASK)
     rng = np.random.default_rng(0)
     for row in rows()[::5]:
@@ -145,7 +145,7 @@ def test_adding_returns_the_probability_that_the_dish_had():
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_gradient_is_that_of_the_log_likelihood(mixed):
+def test_gradient_matches_finite_differences_of_the_log_likelihood(mixed):
     row, dish, step = np.array([1, 2, 0], dtype=np.int32), 7, 1e-5
     weights = random_weights(0.4)
     pool = seated_pool(weights, MASK if not mixed else NO_MASK)._replace(mixed=mixed)
@@ -189,7 +189,7 @@ def test_learning_without_seating_gives_the_same_gradient(mixed):
         np.testing.assert_allclose(part, other, rtol=1e-9, atol=1e-12)
 
 
-def test_pool_without_experts_generates_with_probability_one():
+def test_a_pool_without_experts_predicts_with_probability_one():
     franchise = new_franchise(np.empty((0, 0), dtype=np.int32), 3)
     weights = Weights(np.empty((0, BUCKETS)), np.empty((0, 2, 0)))
     nothing, empty = np.empty((0, 4), dtype=np.int32), np.empty(0, dtype=np.int32)

@@ -1,6 +1,4 @@
-"""Sequences of symbols: their probabilities add up to one, they are drawn as they are scored, and
-counted as they are seated.
-"""
+"""Sequences of symbols: probabilities sum to one, and draws and counts match them."""
 
 import itertools
 from collections import Counter
@@ -18,10 +16,10 @@ from spacy_hpyp.hpyp.sequences import (
     score_symbols,
 )
 
-#: Two symbols and the end.
+#: The end, after two symbols.
 END = 2
 SEEN = [((0, 1), 0), ((0, 1, 1), 0), ((1,), 1), ((1, 0), 1), ((), 1)]
-#: Three words and the boundary.
+#: The boundary, after three words.
 BOUNDARY = 3
 SENTENCES = [[0, 1], [0, 1, 2], [1, 1, 0, 2], [2], [0, 1], [0, 2, 2, 1, 0, 1]]
 
@@ -53,7 +51,7 @@ def probabilities(franchise, sequences, group, end=END):
 
 
 @pytest.mark.parametrize("group", [0, 5])
-def test_all_sequences_up_to_a_length_have_one_at_most_and_come_near_to_it(franchise, group):
+def test_sequence_probabilities_sum_to_nearly_one(franchise, group):
     total, totals = 0.0, []
     for length in range(15):
         sequences = list(itertools.product(range(2), repeat=length))
@@ -64,7 +62,7 @@ def test_all_sequences_up_to_a_length_have_one_at_most_and_come_near_to_it(franc
 
 
 @pytest.mark.parametrize("group", [0, 5])
-def test_sequences_are_drawn_as_often_as_they_are_probable(franchise, group):
+def test_sequences_are_drawn_as_often_as_their_probabilities_predict(franchise, group):
     rng, room, draws = np.random.default_rng(1), np.empty(30, dtype=np.int32), 5000
     found = [
         tuple(room[: draw_sequence(franchise, group, rng, room)].tolist()) for _ in range(draws)
@@ -76,14 +74,14 @@ def test_sequences_are_drawn_as_often_as_they_are_probable(franchise, group):
     assert np.all(np.abs(often - expected) < 4 * np.sqrt(expected * (1 - expected) / draws) + 1e-9)
 
 
-def test_a_sequence_that_does_not_end_in_its_room_is_none(franchise):
+def test_sequences_longer_than_the_buffer_are_rejected(franchise):
     rng, room = np.random.default_rng(2), np.empty(1, dtype=np.int32)
     lengths = [draw_sequence(franchise, 0, rng, room) for _ in range(200)]
     assert set(lengths) == {-1, 0, 1}
 
 
 def ngrams(order):
-    """How often each word, or the boundary, follows each context of order - 1 words."""
+    """Count each word, or the boundary, after each context of order - 1 words."""
     found = Counter()
     for sentence in SENTENCES:
         padded = [BOUNDARY] * (order - 1) + [*sentence, BOUNDARY]
@@ -101,7 +99,7 @@ def learn_sentences(order, sweeps, **settings):
     return learn_sequences(franchise, *joined(SENTENCES, BOUNDARY), groups, sweeps, rng)
 
 
-def test_a_bigram_has_the_probability_that_its_counts_give():
+def test_bigram_probabilities_match_the_closed_form_from_counts():
     # One table for each dish: a word has one customer in the root for each context it was seen in
     # (Teh 2006, section 5).
     d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
@@ -130,7 +128,7 @@ def test_a_bigram_has_the_probability_that_its_counts_give():
 
 
 @pytest.mark.parametrize("order", [1, 5])
-def test_the_customers_of_the_leaves_are_the_n_grams_after_any_number_of_sweeps(order):
+def test_leaf_customers_equal_n_gram_counts_after_sweeps(order):
     franchise, totals = learn_sentences(order, 4), Counter()
     for (context, _), count in ngrams(order).items():
         totals[context] += count

@@ -1,4 +1,4 @@
-"""Rare words in letters: the probabilities of strings, what is learned, drawn and stored."""
+"""Spelling of rare words: probabilities of strings, learning, drawing and storage."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from spacy_hpyp.storage import dump, load
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
-#: Two characters are known, and a third stands for all others.
+#: An unknown character. It stands for all but the two known ones.
 STRANGE = "☃"
 WORDS = ["ab", "ba", "aab", "ab", "b", "bab"]
 OTHERS = "walking talking sulking looked cooked Ann".split()
@@ -31,18 +31,18 @@ def english():
     return learned(OTHERS)
 
 
-def test_known_characters_have_a_number_each_and_all_others_one():
+def test_unknown_characters_share_one_number():
     characters = Characters("banana-é")
     assert list(map(len, characters.encode([]))) == [0, 1]
     symbols, offsets = characters.encode(["ab", "", "nê☃"])
     assert characters.known == "-abné"
-    # The last character comes first, and an end last.
+    # Characters are encoded from last to first, followed by an end.
     assert symbols.tolist() == [2, 1, 6, 6, 5, 5, 3, 6]
     assert offsets.tolist() == [0, 3, 4, 8]
     assert (characters.unknown, characters.end, len(characters)) == (5, 6, 7)
 
 
-def test_numbers_of_known_characters_give_the_word_again():
+def test_decoding_inverts_encoding_of_known_characters():
     characters, words = Characters("banana-é"), ["banana", "é", "--", ""]
     symbols, offsets = characters.encode(words)
     assert [characters.decode(symbols[a : b - 1]) for a, b in zip(offsets, offsets[1:])] == words
@@ -55,7 +55,7 @@ def parts(spelling):
 
 
 @pytest.mark.parametrize("min_count", [0, 2, 3])
-def test_all_strings_up_to_a_length_have_one_at_most_and_come_near_to_it(min_count):
+def test_string_probabilities_sum_to_nearly_one(min_count):
     vocabulary, spelling = learned(WORDS, min_count=min_count)
     others = CODE_POINTS - len(spelling.characters.known)
     assert spelling.characters.known == "ab"
@@ -72,7 +72,7 @@ def test_all_strings_up_to_a_length_have_one_at_most_and_come_near_to_it(min_cou
         assert 0.85 < total < 1.0
 
 
-def test_new_words_are_spelled_like_rare_ones_of_their_class():
+def test_new_words_are_spelled_like_rare_words_of_their_class():
     rule = universal_unknown_words(suffix_length=3)
     stems = [a + b for a in "btklmp" for b in ("alk", "ook")]
     words, tags = zip(
@@ -88,21 +88,19 @@ def test_new_words_are_spelled_like_rare_ones_of_their_class():
     assert np.all(spelling.log_probs(new, own) > spelling.log_probs(new, own[::-1]) + 1.0)
 
 
-def test_words_and_classes_together_have_one_at_most():
-    """For any probabilities of known words and classes: here all are as probable as the
-    others.
-    """
+def test_word_probabilities_with_spelling_sum_to_at_most_one():
+    """Probabilities of known words and classes are arbitrary; here they are uniform."""
     vocabulary, spelling = learned(WORDS)
     strings = [
         "".join(each) for length in range(10) for each in itertools.product("ab", repeat=length)
     ]
     numbers = np.array(vocabulary.numbers(strings), dtype=np.int32)
     probability = np.exp(spell(spelling, len(vocabulary.words), strings, numbers)) / len(vocabulary)
-    # Of words of other classes, known ones and those with other characters less is lost than this.
+    # Words of other classes, known words and unknown characters lose less than half.
     assert 0.5 < probability.sum() < 1.0
 
 
-def test_known_words_have_no_letters():
+def test_known_words_are_not_spelled():
     vocabulary, spelling = learned([*WORDS, *WORDS])
     words = ["ab", "bb", "ba"]
     numbers = np.array(vocabulary.numbers(words), dtype=np.int32)
@@ -112,12 +110,12 @@ def test_known_words_have_no_letters():
     assert spell(None, len(vocabulary.words), words, numbers).tolist() == [0.0] * 3
 
 
-def test_variants_of_spelling_have_the_same_letters(english):
+def test_spelling_variants_have_equal_probability(english):
     variants = ["l'é-", "l’é-", "l'e\u0301-", "l'\xadé–"]
     assert len(set(english[1].log_probs(variants, np.zeros(4)).tolist())) == 1
 
 
-def test_each_word_is_scored_by_itself(english):
+def test_words_are_scored_independently(english):
     spelling = english[1]
     words, classes = ["walking", "", "x", "Änn"], np.array([1, 0, 1, 2])
     one_by_one = [spelling.log_probs([word], classes[i : i + 1])[0] for i, word in enumerate(words)]
@@ -125,11 +123,11 @@ def test_each_word_is_scored_by_itself(english):
     assert len(spelling.log_probs([], np.empty(0))) == 0
 
 
-def test_a_seed_fixes_what_is_learned_and_the_order_of_words_does_not_matter(english):
+def test_learning_is_reproducible_and_ignores_word_order(english):
     assert parts(learned(OTHERS[::-1])[1]) == parts(english[1])
 
 
-def test_drawn_words_are_of_their_class(english, monkeypatch):
+def test_drawn_words_belong_to_their_class(english, monkeypatch):
     vocabulary, spelling = english
     number = vocabulary.number("walking")
     rng = np.random.default_rng(3)
@@ -137,12 +135,12 @@ def test_drawn_words_are_of_their_class(english, monkeypatch):
     drawn = [spelling.draw(vocabulary, number - len(vocabulary.words), rng) for _ in range(30)]
     assert all(word is not None and word.endswith("ing") for word in drawn)
     assert len(set(drawn)) > 3
-    # A class whose words are never drawn is given up.
+    # Drawing gives up on a class whose words are never drawn.
     monkeypatch.setattr(module, "ATTEMPTS", 0)
     assert spelling.draw(vocabulary, 0, rng) is None
 
 
-def test_a_stored_spelling_predicts_the_same_bits(english):
+def test_a_loaded_spelling_predicts_identically(english):
     spelling = english[1]
     loaded = Spelling.from_message(load(parts(spelling)))
     words, classes = ["balking", "Zenobia", "☃"], np.array([0, 1, 2])

@@ -1,4 +1,4 @@
-"""A franchise comes back from its bytes as it was."""
+"""A franchise is unchanged after serialization."""
 
 import itertools
 from functools import partial
@@ -38,7 +38,7 @@ events = st.lists(st.tuples(st.tuples(symbols, symbols), st.integers(0, ALPHABET
 
 
 def assert_comes_back(franchise, **settings):
-    """Assert that a franchise predicts from its bytes what it predicted, and has the same bytes."""
+    """Assert that a franchise loaded from its bytes has the same predictions and bytes."""
     packed = pack(franchise)
     again = unpack(packed, new_franchise(COLUMNS, ALPHABET, **settings))
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
@@ -49,7 +49,7 @@ def assert_comes_back(franchise, **settings):
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(events, st.integers(0, 60), st.integers(0, 2**32), st.booleans())
-def test_a_seating_comes_back(customers, stay, seed, one_table):
+def test_a_seating_round_trips(customers, stay, seed, one_table):
     franchise = seated_franchise(customers, customers[stay:], seed, one_table=one_table)
     assert_comes_back(franchise, one_table=one_table)
     if one_table:
@@ -58,7 +58,7 @@ def test_a_seating_comes_back(customers, stay, seed, one_table):
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(events, st.integers(0, 2**32))
-def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
+def test_all_customers_can_leave_a_loaded_franchise(customers, seed):
     rng = np.random.default_rng(seed)
     again = unpack(pack(seated_franchise(customers, (), seed)), new_franchise(COLUMNS, ALPHABET))
     again = reserve(again, len(customers))
@@ -70,18 +70,18 @@ def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
 
 
 def test_the_order_of_customers_does_not_change_the_bytes():
-    # A dish that is seen once has one way to be seated.
+    # A dish seen once can be seated in one way only.
     customers = [((2, 1), 0), ((0, 1), 3), ((2, 0), 1), ((1, 1), 4)]
     packed = [dump(pack(seated_franchise(order))) for order in itertools.permutations(customers)]
     assert all(one == packed[0] for one in packed)
 
 
 @pytest.mark.slow
-def test_large_tables_come_back():
+def test_large_tables_round_trip():
     assert_comes_back(seated_franchise([((0, 0), 0)] * 70_000 + [((0, 0), 1)] * 300))
 
 
-def test_tables_of_ones_own_come_back():
+def test_own_tables_round_trip():
     rng = np.random.default_rng(0)
     franchise = reserve(new_franchise(COLUMNS, ALPHABET, 0.0, 3.0, own_tables=True), 50)
     for i in range(50):

@@ -1,4 +1,4 @@
-"""A frozen table gives the probabilities of the seating that it was taken from."""
+"""A frozen table gives the same probabilities as its seating."""
 
 import itertools
 from functools import partial
@@ -20,9 +20,9 @@ seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=A
 
 
 def busy_franchise(seed, contexts=3, alphabet=ALPHABET, events=150, **settings):
-    """Many customers, of whom some have left empty tables and empty restaurants behind."""
+    """Seat many customers and remove some, leaving empty tables and restaurants behind."""
     rng = np.random.default_rng(seed)
-    # Common dishes and rare ones, the last one never.
+    # Common and rare dishes; the last one never occurs.
     dishes = np.minimum(rng.geometric(2.0 / alphabet, events) - 1, alphabet - 2)
     customers = [(tuple(rng.integers(contexts, size=3).tolist()), int(dish)) for dish in dishes]
     leaving = customers[2 * events // 5 :: 2]
@@ -54,19 +54,19 @@ events = st.lists(
 
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(events, st.integers(0, 40), st.integers(0, 2**32))
-def test_table_gives_the_probabilities_of_the_seating(customers, stay, seed):
+def test_a_frozen_table_matches_its_seating(customers, stay, seed):
     assert_table_is_that_of(seated_franchise(customers, customers[stay:], seed), contexts()[::3])
 
 
 @pytest.mark.parametrize("one_table", [False, True])
 @pytest.mark.parametrize("alphabet", [2, 60])
-def test_busy_restaurants_have_the_probabilities_of_the_seating(alphabet, one_table):
+def test_a_frozen_table_matches_busy_restaurants(alphabet, one_table):
     franchise = busy_franchise(1, alphabet=alphabet, one_table=one_table)
     assert_table_is_that_of(franchise, contexts())
 
 
-def test_probabilities_too_small_for_32_bits_have_a_logarithm():
-    # Back-off factors near 0, one below the other.
+def test_probabilities_too_small_for_32_bits_stay_positive():
+    # Nested back-off factors near 0.
     franchise, out = seated_franchise([((0, 0, 0), 0)] * 50), np.empty(ALPHABET)
     franchise.discount[:], franchise.strength[:] = 1e-25, 1e-25
     distribution(freeze(franchise), 0, np.zeros(3, dtype=np.int32), out)
@@ -74,7 +74,7 @@ def test_probabilities_too_small_for_32_bits_have_a_logarithm():
 
 
 @pytest.mark.parametrize(("contexts", "events"), [(5, 200), (60, 400), (1000, 300)])
-def test_restaurants_with_many_children_are_found(contexts, events):
+def test_lookup_finds_restaurants_with_many_children(contexts, events):
     franchise = busy_franchise(contexts, contexts, events=events)
     symbols = [*range(0, contexts + 8, 1 + contexts // 8), 2**31 - 1]
     rows = itertools.product(symbols, repeat=3)
@@ -86,7 +86,7 @@ LARGE = [0, 5, 2**16, 2**23 - 1, 2**23, 2**24 - 2]
 
 
 @pytest.mark.parametrize(("expert", "symbols"), [(0, LARGE[::2]), (1, LARGE)])
-def test_symbols_of_any_size_are_told_apart(expert, symbols):
+def test_symbols_of_any_size_are_distinguished(expert, symbols):
     customers = [((a, b, a), (a + b) % ALPHABET) for a, b in itertools.product(symbols, repeat=2)]
     franchise = seated_franchise(customers, columns=COLUMNS[[expert]])
     rows = itertools.product([*LARGE, 7, 2**24, 2**31 - 1], repeat=3)

@@ -39,10 +39,15 @@ def cache_directory() -> str | None:
         with suppress(OSError):
             copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
             atexit.register(shutil.rmtree, copied, ignore_errors=True)
-            return str(shutil.copytree(filled[0], copied, dirs_exist_ok=True))
+            shutil.copytree(filled[0], copied, dirs_exist_ok=True)
+            # Copies of directories are as read-only as these.
+            for path in (Path(copied), *Path(copied).rglob("*")):
+                path.chmod(0o700)
+            return copied
+    lack = "a copy needs a temporary directory" if filled else "has no code of this version"
     warnings.warn(
-        f"Each process compiles for a minute: {places[0].parent} is read-only with no code of this "
-        "version. Set NUMBA_CACHE_DIR elsewhere, or run `spacy hpyp precompile` with write access.",
+        f"Each process compiles for a minute: {places[0].parent} is read-only and {lack}. "
+        "Set NUMBA_CACHE_DIR elsewhere, or run `spacy hpyp precompile` with write access.",
         stacklevel=2,
     )
     return None

@@ -37,7 +37,7 @@ DERIVATION = np.dtype(
     [
         ("theta", np.float64),  # The log-weight
         ("k", np.int64),  # The number of particles
-        ("heuristic", np.float64),  # The promise of the last tag, see `future_cost`
+        ("heuristic", np.float64),  # The promise of the last tag, see `future_costs`
         ("record", np.int32),  # The configuration
         ("depth", np.int32),  # The depth of its stack
         ("step", np.int32),  # How many actions of the retained particle are done, else NONE

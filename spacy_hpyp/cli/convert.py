@@ -52,13 +52,13 @@ def split(
     Without a development part, every tenth document or run of sentences of the training part is
     held out. Without a test part, the development part serves as test. A part without complete
     trees counts as missing. The command prints the lines of incomplete trees, skipped by parsers,
-    and of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Sentences of
+    and of sentences that two parts share. The exit code is 1 if a file is not CoNLL-U. Sentences of
     --parsed join the training part, but tokenizers do not learn tokens and sentence ends from them.
     """
     treebank = prefix_of(treebank)
     files = _files(treebank)
     if not files[_TRAIN].is_file():
-        raise ValueError(f"There is no file '{files[_TRAIN]}'.")
+        raise ValueError(f"There is no file '{files[_TRAIN]}'. Give the training part this name.")
     parts = {part: list(read_blocks(file)) for part, file in files.items() if file.is_file()}
     _print_counts(parts, files)
     trees = {part: sum(block.problem is None for block in own) for part, own in parts.items()}
@@ -102,7 +102,8 @@ def prefix_of(treebank: Path) -> Path:
         found = sorted(treebank.glob(f"*-{_TRAIN}.conllu"))
         if len(found) != 1:
             raise ValueError(
-                f"There are {len(found)} files *-{_TRAIN}.conllu in '{treebank}'. Name a prefix."
+                f"'{treebank}' has {len(found)} files *-{_TRAIN}.conllu. It needs one: name the "
+                "training part so, or give the prefix of a treebank."
             )
         treebank = found[0]
     return treebank.with_name(re.sub(r"-(train|dev|test)\.conllu$", "", treebank.name))
@@ -245,7 +246,8 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
         file
         for path in paths
         for file in ([path] if path.is_file() else path.rglob("*"))
-        if path.is_file() or (file.suffix.lower() in SUFFIXES and file.name[0] != ".")
+        if file == path
+        or (file.is_file() and file.suffix.lower() in SUFFIXES and file.name[0] != ".")
     }
     by_section: dict[int | None, list[Block]] = defaultdict(list)
     # All is read before anything is written.
@@ -258,7 +260,7 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
     for name, sections in PARTS.items() if by_section else ():
         missing = [f"{section:02}" for section in sections if section not in by_section]
         if missing:
-            msg.warn(f"{name} lacks the sections {', '.join(missing)}")
+            msg.warn(f"{name} lacks sections {', '.join(missing)}")
         parts[name] = [block for section in sections for block in by_section.get(section, [])]
     for name, blocks in parts.items():
         if blocks:

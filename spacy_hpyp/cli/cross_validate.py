@@ -57,7 +57,8 @@ def cross_validate(
     overrides (--training.max_epochs 3). A tenth of the training data chooses the best model. A part
     is every n-th document, or every n-th run of ten sentences. The command prints the F1 scores of
     'hpyp udeval' over all documents, with bootstrap intervals. It leaves out sentences without a
-    complete tree. Repeat an interrupted command to continue with the next part.
+    complete tree. Settings of components with 'source' go to the training of --parser. Repeat an
+    interrupted command to continue with the next part.
     """
     overrides = parse_config_overrides(ctx.args)
     blocks = complete_sentences(treebank)
@@ -153,7 +154,7 @@ def _train(
     with redirect_stdout(sys.stderr):
         if parser is not None:
             # The pipeline takes its parser from the trained one, with the parser's settings.
-            components = load_config(config)["components"]
+            components = load_config(config).get("components", {})
             sourced = tuple(
                 f"components.{name}." for name, one in components.items() if "source" in one
             )

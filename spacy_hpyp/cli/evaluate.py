@@ -132,7 +132,7 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 def parse_examples(
     nlp: Language, examples: Sequence[Example]
 ) -> tuple[dict[str, Any], list[Example]]:
-    """Parse sentences, and return their scores, with "complete_match" and speeds, and them."""
+    """Parse sentences. Returns their scores, "complete_match" and speeds, and the parses."""
     start = perf_counter()
     docs = list(nlp.pipe(example.predicted.copy() for example in examples))
     seconds = perf_counter() - start
@@ -188,9 +188,13 @@ def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
         docs = nlp.pipe(example.predicted for example in gold)
         parsed = [Example(doc, example.reference) for doc, example in zip(docs, gold)]
         found[text] = calibrations(parsed)
-    print_calibration(
-        {f"{kind}, {text}": table for text, own in found.items() for kind, table in own.items()}
-    )
+    tables = {f"{kind}, {text}": own[kind] for text, own in found.items() for kind in own}
+    if not any(table["tokens"] for table in tables.values()):
+        raise ValueError(
+            f"Calibration needs gold heads or tags in '{data_path}', and a component that writes "
+            "token._.head_prob or token._.tag_prob. Use one of this package."
+        )
+    print_calibration(tables)
     return {**found["gold sentences"], "raw": found["raw documents"]}
 
 

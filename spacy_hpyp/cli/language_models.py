@@ -52,9 +52,10 @@ def load_reader(
     RAISES (ValueError): If a setting does not apply to the model.
     """
     if not Path(model).is_file():
+        nlp, _ = load_parser(model, threads=threads)
         if segment_with is not None:
             raise ValueError("--segment-with is for n-gram models. This is a parser.")
-        return ParserReader(load_pipeline(model, threads=threads), particles=particles)
+        return ParserReader(nlp, particles=particles)
     if particles is not None or threads is not None:
         raise ValueError("--particles and --threads are for parsers. This is an n-gram model.")
     segmenter = None if segment_with is None else load_pipeline(segment_with)
@@ -96,7 +97,7 @@ def perplexity(
         else:
             scores = reader.perplexity(sentences)
         total = Perplexity.total(scores).to_dict()
-    hidden = ("convention", "variance", "standard_error", "bias")
+    hidden = ["convention", *(() if is_estimate else ("variance", "standard_error", "bias"))]
     rows = {
         name.replace("_", " "): f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
         for name, value in total.items()

@@ -1,6 +1,5 @@
 """`hpyp rank`: the sentences in which a parser expects the most errors, to be corrected next."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from heapq import nlargest
@@ -15,7 +14,7 @@ from spacy.tokens import Doc
 from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
 from ..annotation.syntactic_words import to_word_doc
-from ..treebanks.conllu import Block, read_blocks
+from ..treebanks.conllu import Block, blocks_of, read_blocks
 from .app import (
     AnyPipeline,
     Bar,
@@ -33,7 +32,6 @@ from .raw_text import existing, is_conllu, locate_paragraphs
 
 # Comments that are wrong where a sentence is ranked.
 _OUTDATED = ("rank", "newdoc", "newpar", "expected_wrong")
-_TEXT = re.compile(r"^# text = (.*)$", re.MULTILINE)
 Row = dict[str, Any]
 By = Literal["arcs", "rate", "tags"]
 
@@ -116,7 +114,7 @@ def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Itera
                 "words": len(own),
                 "file": str(path),
                 "sentence": number,
-                "text": _TEXT.search(conllu)[1],
+                "text": next(blocks_of(conllu.splitlines(), "")).text().strip(),
                 "conllu": f"# expected_wrong_{kind} = {expected:.4f}\n{conllu}",
             }
 

@@ -30,15 +30,15 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
     """Check that files exist, as the callback of an option; stdin always does."""
     for path in paths or ():
         if path != STDIN and not path.is_file():
-            problem = "is a directory" if path.is_dir() else "does not exist"
-            raise typer.BadParameter(f"File '{path}' {problem}.")
+            problem = "is not a regular file" if path.exists() else "does not exist"
+            raise typer.BadParameter(f"'{path}' {'is a directory' if path.is_dir() else problem}.")
     return paths
 
 
 def check_text(path: Path) -> None:
     """Check that a file is text, by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
     if is_table(path) or is_conllu(path):
-        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a text file.")
+        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a file of text.")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:

@@ -50,7 +50,7 @@ from .distribute import distribute
 from .language_models import load_reader
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
-# Characters that are read at once, about: few enough to show progress.
+# About so many characters are read at once: few enough to show progress.
 _BATCH = 2000
 # The width of a column of a printed table.
 _WIDTH = 120
@@ -101,7 +101,8 @@ def surprisal(
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
-        if regions or text_by or align or context or lags or running or threads or STDIN in texts:
+        words_only = reader_by or frequencies or align or lags or word != "word"
+        if regions or text_by or words_only or context or running or threads or STDIN in texts:
             raise ValueError(
                 "--ray reads files of text, and takes --words, --no-punctuation, --entropy, "
                 "--per-line, --particles and --segment-with."
@@ -170,7 +171,10 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
     if is_table(path) or is_subtlex:
         return Frequencies(read_counts(path))
     with Bar(read_sentences(path, reader.nlp), desc="Counting", unit=" sentences") as sentences:
-        return Frequencies(Counter(chain.from_iterable(sentences)))
+        counts = Counter(chain.from_iterable(sentences))
+    if not counts:
+        raise ValueError(f"There are no words in '{path}'.")
+    return Frequencies(counts)
 
 
 def _write(
@@ -189,16 +193,22 @@ def _write(
         return f"{value:.6f}" if isinstance(value, float) else value
 
     writer, header = csv.writer(file, dialect, lineterminator="\n"), None
+    passage = Passage("", {"file": "", "paragraph": 1}, "")
     for batch in _batches(passages):
+        passage = batch[-1]
         with reader.nlp.memory_zone():
             for row in read_rows(reader, batch, **settings):
                 header = header or writer.writerow(row)
                 writer.writerow(map(formatted, row.values()))
     if header is None:
-        # A text without words has the columns of one with a word.
-        word = Passage("a", {"file": "", "paragraph": 1}, "a word")
-        writer.writerow(next(read_rows(reader, [word], **settings | {"running": False})))
+        # A text without words has the columns of one with a word, which does not count.
+        coverage, alignment = reader.coverage, settings.get("alignment")
         reader.coverage = Coverage()
+        word = passage._replace(text="a", ends=(1,) * bool(passage.ends), context=0)
+        settings |= {"running": False, "alignment": None}
+        row = next(read_rows(reader, [word], **settings))
+        writer.writerow([*row] if alignment is None else [*row, alignment.column])
+        reader.coverage = coverage
 
 
 def _batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
@@ -209,7 +219,8 @@ def _batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
         if size >= _BATCH:
             yield batch
             batch, size = [], 0
-    yield batch
+    if batch:
+        yield batch
 
 
 def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:
@@ -268,6 +279,8 @@ def reading(
     text, delimiter = decode_table(table)
     decimal = "," if delimiter == ";" and re.search(r";-?\d+,\d", text) else "."
     frame = pandas.read_csv(io.StringIO(text), sep=delimiter, decimal=decimal, low_memory=False)
+    if frame.empty:
+        raise ValueError(f"There are no rows in '{table}'.")
     columns = {"time": time, "text_by": text_by, "reader_by": reader_by}
     predictors = predict or ["surprisal"]
     figures = predict_times(frame, **columns, predictors=predictors, baseline=baseline)
@@ -290,6 +303,6 @@ def reading(
         header = ("predictors", "minus", "difference")
         pairs = [(one["predictors"], one["less"], shown(one)) for one in figures["differences"]]
         print_table(header, pairs, "Differences in gain (nats)", left=2, max_col=_WIDTH)
-    header = ("predictors", "column", "effect", "95 %", "a standard deviation")
-    print_table(header, effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
+    header = ("predictors", "column", "effect", "95 %", "per standard deviation")
+    print_table(header, effects, f"Effects ({time} per unit)", left=2, max_col=_WIDTH)
     save_json(output, figures, "the figures")

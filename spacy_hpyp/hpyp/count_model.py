@@ -329,7 +329,9 @@ class CountModel(ClassedModel):
 
     def _learnable(self) -> tuple[dict[str, Weights], dict[str, Weights]]:
         """Unpack the seating. Returns the weights by distribution, and zeros for the gradient."""
-        _, weights = self.franchises, self.weights
+        # Before threads share it.
+        _ = self.franchises
+        weights = self.weights
         return weights, no_gradient(weights)
 
     def _tables_without(

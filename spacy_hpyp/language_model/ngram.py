@@ -77,8 +77,10 @@ def collect_vocabulary(
     min_class_count (int): Classes seen less often give way to more general ones.
     spelling (bool): Whether to learn how rare words are spelled: an open vocabulary.
     seed (int): Fixes the spelling.
-    RAISES (ValueError): If there are no sentences.
+    RAISES (ValueError): If a threshold is less than 1, or there are no sentences.
     """
+    whole("min_count", min_count)
+    whole("min_class_count", min_class_count)
     rule: dict[str, Any] = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": lang}
     if lang == "en":
         rule = {"@misc": "spacy-hpyp.EnglishSignatures.v1"}

@@ -170,8 +170,10 @@ def passage_rows(
     region = 1 + np.searchsorted(passage.ends[:-1], starts, side="right")
     if passage.ends and np.any(crossing := ends > np.array(passage.ends)[region - 1]):
         place = int(np.argmax(crossing))
+        names = [f"The word of {name}" for i, _, name in passage.rows if i == region[place]]
+        called = [*names, f"Region {region[place]} of {passage.name}"][0]
         raise ValueError(
-            f"Region {region[place]} of {passage.name} ends inside the token "
+            f"{called} ends inside the token "
             f"'{doc[words[place]].text}', whose surprisal cannot be divided. Let regions end "
             f"between tokens, or between the words of a token, as in do|n't."
         )

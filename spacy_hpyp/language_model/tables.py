@@ -178,9 +178,11 @@ def read_counts(path: Path) -> Counter[str]:
 
 
 def read_passages(path: Path, *, text_by: str | None = None, **columns: Any) -> list[Passage]:
-    """Read the passages of a table, see `make_passages`."""
+    """Read the passages of a table, see `make_passages`. RAISES (ValueError): If there are none."""
     rows = list(read_table(path))
-    if text_by is None and rows and "item" not in rows[0][1]:
+    if not rows:
+        raise ValueError(f"There are no rows in '{path}'.")
+    if text_by is None and "item" not in rows[0][1]:
         raise ValueError(
             f"The table '{path}' has no column 'item'. Its columns are: {', '.join(rows[0][1])}. A "
             f"table of stimuli has the columns item, perhaps condition, and text or regions. For a "
@@ -273,7 +275,7 @@ def _join_words(
         if not words:
             raise ValueError(f"There are no words in {called}.")
         if reader_by is None and _is_repeated(words):
-            raise ValueError(f"The words of {called}, repeat themselves. {_READERS}")
+            raise ValueError(f"Words repeat themselves in {called}. {_READERS}")
         ends = tuple(end - 1 for end in accumulate(len(each) + 1 for each in words))
         of_readers = chain.from_iterable(_find(own, words, called) for own in readers.values())
         passages.append(Passage(" ".join(words), columns, called, 0, ends, tuple(of_readers)))

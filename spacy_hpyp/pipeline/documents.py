@@ -25,8 +25,8 @@ def reading(path: str | Path) -> Iterator[None]:
 
     RAISES (ValueError): If it is damaged, or no such file.
     """
-    if Path(path).is_file() and Path(path).suffix != SPACY:
-        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
+    if Path(path).is_file() and Path(path).suffix.lower() != SPACY:
+        raise ValueError(f"The name of '{path}' ends with neither {CONLLU} nor {SPACY}: rename it.")
     with blaming(f"'{path}' is not a .spacy file, or it is damaged"):
         yield
 

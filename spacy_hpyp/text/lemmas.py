@@ -33,7 +33,9 @@ class LemmaRules:
         for name in names:
             form, _, lemma = name.partition(_BECOMES)
             if not form or not lemma or _BECOMES in lemma:
-                raise ValueError(f"{name!r} is not the name of a rule for lemmas")
+                raise ValueError(
+                    f"{name!r} is not the name of a rule for lemmas: a word, a tab and a lemma."
+                )
             rule = self._rule(form, lemma)
             if rule not in self._number:
                 self._number[rule] = len(self.names)

@@ -90,9 +90,14 @@ def test_a_sentence_without_a_tree_is_left_out_alone_whatever_the_scorer(folder,
         ("blank", "dev.spacy", "should have a parser"),
     ],
 )
-def test_empty_data_and_pipelines_without_a_parser_are_refused(folder, model, data, problem):
+def test_data_without_heads_and_models_without_a_parser_are_refused(folder, model, data, problem):
     _, done = evaluate(folder, model, data=data, exit_code=1)
     assert problem in " ".join(done.stderr.split())
+
+
+def test_calibration_needs_a_component_that_writes_probabilities(folder):
+    _, done = evaluate(folder, "of_spacy", "--calibration", exit_code=1)
+    assert "head_prob" in done.stderr
 
 
 def test_calibration_is_that_of_the_probabilities_of_the_parser(toy, trained, folder):

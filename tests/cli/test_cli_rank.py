@@ -54,6 +54,17 @@ def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
         assert [word[6] for word in words].count("0") == 1
 
 
+def test_a_sentence_may_have_no_text_in_its_comments(folder, toy, write):
+    text = (
+        "#text=foo\n"
+        + toy.conllu(toy.sentences()[0])
+        + "# text =\n"
+        + toy.conllu(toy.sentences()[1])
+    )
+    found = ranked(folder, write(text, "x.conllu"))
+    assert {row["text"] for row in found} == {" ".join(s.words) for s in toy.sentences()[:2]}
+
+
 def test_the_first_of_all_are_the_top(folder):
     files = folder / "gold.conllu", folder / "text.txt"
     everything = ranked(folder, *files)

@@ -113,6 +113,22 @@ def test_a_file_without_words_has_no_rows(model, write, text):
     assert run(model, write(text)).stdout == "\t".join(COLUMNS) + "\n"
 
 
+def test_a_table_whose_rows_are_all_dropped_keeps_its_columns_and_counts(model, write):
+    table = write("item,condition,regions\n1,a,...|!\n", "t.csv")
+    done = run(
+        model,
+        table,
+        "--regions",
+        "--no-punctuation",
+        "--align",
+        write("token,surprisal\na,1\n", "v.csv"),
+    )
+    assert done.stdout.startswith("file\titem\tcondition\tregion\t")
+    assert done.stdout.rstrip().endswith("\tv_surprisal")
+    assert "2 of 2 words" in done.stderr
+    assert "0 of 0 rows" in done.stderr
+
+
 def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp_path):
     output = tmp_path / "tables" / "table.tsv"
     output.parent.mkdir()
@@ -196,7 +212,11 @@ def test_a_text_may_be_stdin(ngrams, write):
         ("model t.csv t.txt", "one table"),
         ("model t.csv u.csv", "one table"),
         ("model t.csv --per-line", "texts"),
-        ("model t.txt x.conllu", "text file"),
+        ("model t.txt x.conllu", "file of text"),
+        ("model none.csv", "There are no rows"),
+        ("model none.csv --text-by item", "There are no rows"),
+        ("model t.csv --text-by item --word regions --frequencies x.txt", "no words"),
+        ("model t.txt --ray local --frequencies t.txt -o out", "--ray"),
         ("model t.txt --regions", "tables"),
         ("ngrams t.txt", "finds no sentences"),
         ("model t.csv --lags 2", "--text-by"),
@@ -208,7 +228,7 @@ def test_options_and_files_that_do_not_fit_are_refused(
     request, write, monkeypatch, arguments, problem
 ):
     write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt"), write("item,text\n1,Ada\n", "u.csv")
-    write("", "x.conllu")
+    write("", "x.conllu"), write("", "x.txt"), write("item,text\n", "none.csv")
     folder = write("item,text\n1,Ada,Kim\n", "bad.csv").parent
     monkeypatch.chdir(folder)
     name, *options = arguments.split()

@@ -104,5 +104,5 @@ def test_tokens_are_those_of_the_rules_where_a_treebank_says_nothing_of_white_sp
 
 
 def test_a_treebank_with_another_ending_is_an_error(write):
-    with pytest.raises(ValueError, match="does not say so"):
+    with pytest.raises(ValueError, match="rename it"):
         list(read_treebank(write("text", "x.txt"), spacy.blank("xx").vocab))

@@ -1,4 +1,4 @@
-"""Generated sentences: how often each is drawn, against the enumeration of all of them."""
+"""Generated sentences: frequencies compared with the enumeration of all sentences."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ LIMIT = 3
 
 
 class Generator:
-    """A tiny model, and all derivations of sentences that are not too long."""
+    """A tiny model, and all derivations of short sentences."""
 
     def __init__(self, name):
         joint = with_random_weights(make_model(POOLS[name]))
@@ -31,7 +31,7 @@ class Generator:
                 self.derivations[actions, tags, tuple(words[::-1])] = p
 
     def draw(self, rng, attempts=10_000):
-        """A sentence as actions, tags and words; None if there is none."""
+        """Draw a sentence as actions, tags and words, or None if all attempts fail."""
         drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in (2 * LIMIT, LIMIT, LIMIT)))
         draws = (
             draw_sentence(self.distributions, self.queries, rng, drawn) for _ in range(attempts)
@@ -46,13 +46,13 @@ def generator(request):
     return Generator(request.param)
 
 
-def test_sentences_are_as_frequent_as_they_are_probable(generator):
+def test_sentence_frequencies_match_their_probabilities(generator):
     rng = np.random.default_rng(0)
     found = [generator.draw(rng) for _ in range(1500)]
     assert_drawn_from(found, generator.derivations)
 
 
-def test_an_attempt_fails_as_often_as_the_model_says(generator):
+def test_attempts_fail_as_often_as_the_model_predicts(generator):
     rng = np.random.default_rng(7)
     p = sum(generator.derivations.values())
     share = np.mean([generator.draw(rng, attempts=1) is not None for _ in range(1000)])

@@ -25,7 +25,7 @@ def beam_of(weights, particles, depths=None, heuristics=None):
 
 @settings(deadline=None, derandomize=True)
 @given(st.integers(1, 10**6), st.lists(st.floats(1e-6, 1), min_size=1, max_size=6))
-def test_shares_use_up_the_particles_and_give_each_option_its_due(particles, probabilities):
+def test_shares_are_proportional_and_sum_to_all_particles(particles, probabilities):
     left, mass = particles, sum(probabilities)
     for probability in sorted(probabilities, reverse=True):
         if left == 0:
@@ -64,9 +64,7 @@ def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, 
     ("penalty", "heuristics", "kept"),
     [(0.0, None, 0), (0.5, None, 1), (0.0, [-3.0, -1.0], 1), (0.5, [-1.0, -2.5], 0)],
 )
-def test_stack_penalty_and_future_cost_guide_the_selection_and_leave_weights_alone(
-    penalty, heuristics, kept
-):
+def test_stack_penalty_and_future_cost_guide_selection_but_keep_weights(penalty, heuristics, kept):
     weights, depths = [0.0, -1.0], [5, 1]
     beam = beam_of(weights, [1, 1], depths, heuristics)
     assert reallocate(beam, 1, Search(1, penalty, future_cost=1.0)) == 1

@@ -1,6 +1,4 @@
-"""A beam of fixed size is the one that is found when everything is tried and nothing is given up on
-the way.
-"""
+"""Beams of fixed size match a plain-Python search without other pruning."""
 
 from math import log, prod
 
@@ -15,7 +13,7 @@ from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.search import TOP, Search
 
 WORDS = [1, 0, 0, 1, 0]
-#: All labels and tags that there are.
+#: All labels and tags.
 EVERY = {"labels_per_arc": 9, "tags_per_word": 9, "tag_threshold": 0.0}
 
 
@@ -46,7 +44,7 @@ class Plain(Counter):
         return sorted(weight for weight, _ in beam)
 
     def after(self, weight, top, word):
-        """Everything that a derivation can become in a pass, whose only limit is the stack."""
+        """All extensions of a derivation in a pass, limited only by the stack."""
         if word == len(self.words) and self.records[top, DEPTH] == 1:
             yield weight, top
             return
@@ -63,7 +61,7 @@ class Plain(Counter):
 
 
 @pytest.mark.parametrize(("kept", "stack_penalty"), [(1, 0.0), (20, 0.0), (3, 0.7)])
-def test_a_beam_holds_the_best_of_all_derivations(model, kept, stack_penalty):
+def test_a_beam_holds_the_best_derivations(model, kept, stack_penalty):
     search = Search(kept, stack_penalty, marginals=True, scheme=TOP, **EVERY)
     found = decode_all(model.frozen, blocks_of(WORDS), 0, search).log_weight
     expected = Plain(model, WORDS, kept, stack_penalty).run()

@@ -1,6 +1,4 @@
-"""The probabilities of the words of running text are sums over all places where its sentences may
-end.
-"""
+"""Probabilities of words in running text are sums over all segmentations into sentences."""
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.search import Search
 
-# Everything is tried.
+# Exhaustive search.
 SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0)
 TEXT = np.array([0, 1, 1, 0, 1], dtype=np.int32)
 
@@ -21,8 +19,8 @@ def model():
 
 
 def sums(model, search=SEARCH):
-    """The log-probability of each word given those before, and that of all of them with the end, by
-    sentences that are parsed alone.
+    """The conditional log-probability of each word, and the log-probability of the text with its
+    end, from sentences parsed alone.
     """
     ends, words, before = [1.0], [], 1.0
     for t in range(1, len(TEXT) + 1):
@@ -41,14 +39,14 @@ def read(model, may_start, search=SEARCH):
     return decode(model.frozen, blocks, search._replace(apart=True))
 
 
-def test_a_word_has_the_sum_over_all_segmentations_of_the_text(model):
+def test_word_probabilities_sum_over_all_segmentations(model):
     words, whole = sums(model)
     found = read(model, [True] * 5)
     assert found.syntactic + found.lexical == pytest.approx(words, abs=1e-9)
     assert found.log_probability.sum() == pytest.approx(whole, abs=1e-9)
 
 
-def test_few_particles_come_near_the_sum(model):
+def test_more_particles_approximate_the_sum_more_closely(model):
     words, _ = sums(model)
     off = [
         np.abs(found.syntactic + found.lexical - words).max()
@@ -61,7 +59,7 @@ def test_few_particles_come_near_the_sum(model):
     assert off[-1] < 0.01
 
 
-def test_given_boundaries_a_text_has_what_its_sentences_have(model):
+def test_texts_with_given_boundaries_score_like_their_sentences(model):
     few = SEARCH._replace(particles=20)
     one = read(model, [True] + [False] * 4, few)
     assert one.log_probability == pytest.approx(

@@ -1,4 +1,4 @@
-"""Context elements are what their names say, in every configuration of every derivation."""
+"""Context elements match their names in every configuration of every derivation."""
 
 import numpy as np
 import pytest
@@ -40,13 +40,13 @@ NAMES = [
     *(f"{path}.{side}.{field}" for path in PATHS for side in SIDES for field in ["label", "count"]),
 ]
 CLASSES = [f"{path}.{field}" for path in [*PATHS, "w1", "w2", "w3"] for field in CLASS_ATTRIBUTES]
-# Of words by their numbers; the last ones have none.
+# Class paths by word number. The last words have none.
 CLASS_PATHS = ["0101", "0110", "0101101010101011010", "1", *12 * [""]]
 
 
 class Simulation:
-    """A stack of word positions and a list of arcs; words are numbered by their positions, tags by
-    twice these.
+    """A stack of word positions and a list of arcs. Words are numbered by position, tags by twice
+    the position.
     """
 
     def __init__(self):
@@ -67,7 +67,7 @@ class Simulation:
             self.stack.remove(dependent)
 
     def item(self, name):
-        """The position of a word on the stack or before the next one, "ROOT", or None."""
+        """The position of a word on the stack or before the next word, "ROOT", or None."""
         kind, place = name[0], int(name[1:])
         if kind == "w":
             return self.words - place if self.words - place >= self.first else None
@@ -141,7 +141,7 @@ def test_elements_cover_the_stack_the_last_words_and_the_next_token():
 
 @settings(deadline=None, derandomize=True)
 @given(derivations(sentences=2))
-def test_elements_are_what_a_stack_and_its_arcs_hold(actions):
+def test_elements_match_a_simulated_stack_and_its_arcs(actions):
     names = [*NAMES, *CLASSES]
     elements = with_classes(compile_contexts([names], "word")[0], CLASS_PATHS)
     simulation, words = Simulation(), range(len(actions))
@@ -156,7 +156,7 @@ def test_elements_are_what_a_stack_and_its_arcs_hold(actions):
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.sampled_from(NAMES), unique=True, max_size=6), max_size=4))
-def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
+def test_columns_map_each_expert_to_its_elements_in_order(experts):
     elements, columns, _ = compile_contexts(experts, "word")
     rows = [tuple(element) for element in elements.tolist()]
     assert len(set(rows)) == len(rows)
@@ -172,13 +172,13 @@ def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
 
 
 @pytest.mark.parametrize("name", ["s5.tag", "s1", "s1.left.left.left.tag", "w1.left.tag"])
-def test_an_unknown_element_is_an_error(name):
+def test_an_unknown_element_raises_an_error(name):
     with pytest.raises(ValueError, match=rf"'{name}' in 'transition'"):
         compile_contexts([["s1.tag"], ["s2.tag", name]], "transition")
 
 
 @pytest.mark.parametrize(("name", "only"), [("next.tag", "word"), ("next.direction", "label")])
-def test_only_one_distribution_knows_what_comes_next(name, only):
+def test_only_one_distribution_may_read_each_next_element(name, only):
     elements, _, _ = compile_contexts([["s1.tag", name]], only)
     *_, (records, top) = configurations([SHIFT], [0], [0])
     assert row_of(elements, records, top)[1] == FIRST_SYMBOL + NEXT
@@ -187,6 +187,6 @@ def test_only_one_distribution_knows_what_comes_next(name, only):
             compile_contexts([["s1.tag", name]], distribution)
 
 
-def test_an_expert_names_an_element_only_once():
+def test_a_repeated_element_in_an_expert_raises_an_error():
     with pytest.raises(ValueError, match="twice"):
         compile_contexts([["s1.tag"], ["s1.tag", "s2.tag", "s1.tag"]], "tag")

@@ -1,6 +1,4 @@
-"""The gradient of the conditional likelihood of derivations is that of what it is said to be the
-gradient of.
-"""
+"""The gradient of the conditional likelihood of derivations matches finite differences."""
 
 import numpy as np
 import pytest
@@ -15,8 +13,8 @@ from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.pool import Weights
 
-# Few enough derivations, and all of them in the beam, so that it stays the same when weights change
-# a little.
+# Few enough derivations for the beam to hold all of them, so that it stays the same when weights
+# change a little.
 SEARCH = Search(
     500_000,
     0.0,
@@ -35,7 +33,7 @@ def joint(toy, trained_pools):
 
 @pytest.fixture(scope="module")
 def task(toy, joint):
-    """Blocks of new sentences, and their right derivations."""
+    """Blocks of new sentences, and their gold derivations."""
     vocab = toy.nlp().vocab
     document = [*raw_sentences(toy.doc(vocab, *toy.sentences(40, seed=3)))]
     read = [joint.encoder.encode(read_gold(raw)) for raw in document]
@@ -55,7 +53,7 @@ def contrasts(parser, task, joint_share):
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
+def test_gradient_matches_finite_differences_of_the_log_likelihood(joint, task, name):
     parser = joint.frozen
     _, gradient = contrasts(parser, task, 0.0)
     weights = {
@@ -63,7 +61,7 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
     }
     step = 1e-3
     for part, slopes in zip(weights[name], gradient[name]):
-        # The steepest one of each kind, and one that nothing depends on.
+        # The steepest slope of each kind, and a weight without influence.
         for at in (np.unravel_index(np.abs(slopes).argmax(), slopes.shape), (0,) * slopes.ndim):
             values = []
             for sign in (1, -1):
@@ -71,8 +69,8 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
                 values.append(contrasts(with_weights(parser, weights, weights), task, 0.0)[0])
                 part[at] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
-            # Parses less probable than a thousandth are passed over, and the beam changes with the
-            # weights at its edges.
+            # Parses below a thousandth of the probability are skipped, and the edges of the beam
+            # change with the weights.
             assert slope == pytest.approx(slopes[at], rel=0.03, abs=0.03)
 
 

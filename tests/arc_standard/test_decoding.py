@@ -1,4 +1,4 @@
-"""Running text: cut into sentences, decoded again, and no more confident than the sums say."""
+"""Running text: segmentation, decoding of the sentences, and confidence from sums over both."""
 
 import numpy as np
 import pytest
@@ -21,19 +21,19 @@ def model(request):
 
 @pytest.fixture(scope="module", params=[1.0, 3.0])
 def search(request):
-    """Nothing is left out; at two temperatures."""
+    """Exhaustive search at two temperatures."""
     return Search(EVERYTHING, 0.0, marginals=True, temperature=request.param)
 
 
 @pytest.fixture(scope="module")
 def possibilities(model, search):
-    """Parses of the words, in one sentence or in several."""
+    """Parses of the words, as one sentence or several."""
     return mixture(model.frozen, RUNNING, search)
 
 
-def test_blocks_are_cut_where_the_next_tree_begins():
-    # Two trees in the first block, whose heads are counted from its beginning, and one in the
-    # second.
+def test_blocks_are_cut_between_trees():
+    # The first block has two trees, with heads counted from its start, and the second block has
+    # one.
     blocks = blocks_of([0, 1, 2, 3], [4, 5, 6], may_start=True)
     found = cut(blocks, np.array([NONE, 0, 3, NONE, 1, NONE, 1], dtype=np.int32))
     assert found.offsets.tolist() == [0, 2, 4, 7]
@@ -43,7 +43,7 @@ def test_blocks_are_cut_where_the_next_tree_begins():
 @pytest.mark.parametrize(
     "settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}]
 )
-def test_without_future_cost_probabilities_do_not_depend_on_later_words(model, settings):
+def test_probabilities_without_future_cost_do_not_depend_on_later_words(model, settings):
     search = Search(20, 0.0, future_cost=0.0, **settings)
     whole, beginning = (
         decode(model.frozen, blocks_of(words, may_start=True), search)
@@ -53,7 +53,7 @@ def test_without_future_cost_probabilities_do_not_depend_on_later_words(model, s
         assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))
 
 
-def test_given_boundaries_leave_nothing_to_find(model):
+def test_given_boundaries_leave_one_segmentation(model):
     search = Search(EVERYTHING, 0.0, marginals=True)
     (share,) = mixture(model.frozen, blocks_of(WORDS[:4]), search)
     assert np.array_equal(share.weight, np.ones(4))
@@ -61,7 +61,7 @@ def test_given_boundaries_leave_nothing_to_find(model):
     assert np.array_equal(share.posterior.log_weight, alone.log_weight)
 
 
-def test_probabilities_are_means_over_what_the_words_may_be(model, search, possibilities):
+def test_probabilities_are_averaged_over_segmentations(model, search, possibilities):
     parses = decode(model.frozen, RUNNING, search)
     total, heads, tags = np.zeros(len(WORDS)), np.zeros(len(WORDS)), np.zeros(len(WORDS))
     for words, posterior, weight in possibilities:
@@ -75,9 +75,7 @@ def test_probabilities_are_means_over_what_the_words_may_be(model, search, possi
     assert parses.tag_probability == pytest.approx(tags, rel=ROUNDING)
 
 
-def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(
-    model, search, possibilities
-):
+def test_joining_two_sentences_is_weighted_by_the_evidence(model, search, possibilities):
     sentences, found = posteriors(model.frozen, RUNNING, search)
     shares, number = possibilities, len(found)
     evidence = [np.logaddexp.reduce(share.posterior.log_weight) for share in shares]
@@ -91,7 +89,7 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(
         assert ratio == pytest.approx(odds)
 
 
-def test_guides_of_sentences_in_one_block_have_heads_in_their_own_sentence(model):
+def test_guide_heads_stay_within_their_sentence(model):
     search = Search(50, 0.0, marginals=True, guides=True)
     parts = WORDS[:4], WORDS[4:]
     alone = decode(model.frozen, blocks_of(*parts), search).guides

@@ -1,4 +1,4 @@
-"""Sums over the derivations of a tree, and draws from them, against their enumeration."""
+"""Sums over the derivations of a tree, and draws from them, compared with enumeration."""
 
 from functools import cache
 from math import exp, inf, log
@@ -24,7 +24,7 @@ HEADS = [[1, -1], [1, -1, 1], [2, 2, -1, 2, 2], [1, -1, 3, 1, 3], [3, 2, 3, -1, 
 
 @cache
 def model_of(name):
-    """A model in which derivations differ more than in one that has just been made."""
+    """A model with larger differences between derivations than a new model."""
     model = make_model(POOLS[name], labels=2)
     rng = np.random.default_rng(3)
     model.weights = {
@@ -71,7 +71,7 @@ def exact(model, rows, limit=1000):
 
 
 def draw(model, rows, particles, rng, retained=()):
-    """A derivation, and the estimate of the tree's log-probability."""
+    """Draw a derivation, and estimate the tree's log-probability."""
     joint, queries = model
     actions, tags = (
         np.full(2 * len(rows[0]), -1, dtype=np.int32),
@@ -85,7 +85,7 @@ def draw(model, rows, particles, rng, retained=()):
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=str)
-def test_sum_is_that_of_all_derivations(model, heads):
+def test_the_tree_probability_sums_over_all_derivations(model, heads):
     rows = sentence(heads)
     derivations = enumerate_derivations(model[0], *rows)
     assert len(derivations) == dict(zip(map(tuple, HEADS), [1, 2, 6, 4, 12]))[tuple(heads)]
@@ -96,27 +96,27 @@ def test_sum_is_that_of_all_derivations(model, heads):
     )
 
 
-def test_configurations_that_contexts_cannot_tell_apart_are_merged():
-    """A word with ten dependents on either side has 184,756 derivations and eleven configurations
-    at a step at most.
+def test_configurations_with_equal_contexts_are_merged():
+    """A word with ten dependents on each side has 184,756 derivations, but at most eleven
+    configurations a step.
     """
     rows = sentence([10] * 10 + [-1] + [10] * 10)
     assert exact(model_of("the paper's"), rows, limit=11)[1]
     assert not exact(model_of("the paper's"), rows, limit=10)[1]
-    # Of those that attached something, each is told apart by the side it was on.
+    # After an attachment, configurations also differ by its side.
     assert exact(model_of("directions and labels"), rows, limit=22)[1]
     assert not exact(model_of("directions and labels"), rows, limit=11)[1]
 
 
 @pytest.mark.parametrize("heads", [[2, 3, -1, 2], [-1, -1], [1, 0], [0, -1]], ids=str)
-def test_trees_that_are_not_projective_have_probability_zero(model, heads):
+def test_non_projective_trees_have_probability_zero(model, heads):
     rows = sentence(heads)
     assert exact(model, rows) == (-inf, True)
     assert draw(model, rows, 10, np.random.default_rng(0))[1] == -inf
 
 
 @pytest.mark.parametrize("particles", [1, 4])
-def test_estimate_of_the_trees_probability_is_unbiased(model, particles):
+def test_the_estimate_of_the_tree_probability_is_unbiased(model, particles):
     rows = sentence(HEADS[-1])
     rng = np.random.default_rng(0)
     log_probability, _ = exact(model, rows)
@@ -139,7 +139,7 @@ def test_derivations_are_drawn_from_their_posterior(model):
 
 
 @pytest.mark.parametrize("particles", [2, 5])
-def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
+def test_particle_gibbs_preserves_the_posterior(model, particles):
     rows, rng = sentence(HEADS[-1]), np.random.default_rng(0)
     posterior = posterior_of(model, rows)
     actions, weights = list(posterior), np.array(list(posterior.values()))

@@ -1,4 +1,4 @@
-"""A model so small that everything it can generate can be counted."""
+"""A model small enough to enumerate everything it can generate."""
 
 import itertools
 from functools import cache
@@ -116,9 +116,7 @@ def with_random_weights(model):
 
 
 class Counter:
-    """All derivations, one after the other, with probabilities from the live seating, expert by
-    expert.
-    """
+    """Enumerate all derivations, with probabilities from the live seating, expert by expert."""
 
     def __init__(self, model, best_labels=False):
         self.model = model
@@ -190,7 +188,7 @@ class Counter:
         yield from self._grow(1.0, ROOT, self.first, n, words, 0)
 
     def actions(self, top):
-        """The actions to try: all of them, or those with the likeliest labels."""
+        """The actions to try: all of them, or those with the most probable labels."""
         actions = range(action_count(len(self.model.labels)))
         if not self.best_labels or self.records[top, DEPTH] < 3:
             return actions
@@ -202,8 +200,8 @@ class Counter:
 
     def steps(self, top, used, n, words, shifted):
         """Write the record of each possible action at `used`, and of each token after a shift.
-        Yield the record, the probabilities of the action, the tag and the word, and how many words
-        are shifted.
+        Yield the record, the probabilities of the action, the tag and the word, and the number of
+        shifted words.
         """
         depth = int(self.records[top, DEPTH])
         for action in self.actions(top):
@@ -228,7 +226,7 @@ class Counter:
                 yield record, self.action_probability(top, action), 1.0, 1.0, shifted
 
     def place(self, used):
-        """Where to write a record: one derivation after the other, the last one is written over."""
+        """The place of a new record. Each derivation overwrites the previous one."""
         return used
 
     def _grow(self, probability, top, used, n, words, shifted):
@@ -239,7 +237,7 @@ class Counter:
             yield from self._grow(probability * prod(factors), record, used + 1, n, words, after)
 
     def path(self, last, n):
-        """The actions and the tags of a derivation."""
+        """The actions and tags of a derivation."""
         actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
         derivation(self.records, last, actions, tags)
         return tuple(actions.tolist()), tuple(tags.tolist())
@@ -278,17 +276,17 @@ def model(request):
 
 @pytest.fixture(scope="module")
 def counter(model):
-    """For all tests of the model, as it remembers probabilities."""
+    """A counter shared by all tests of the model, because it caches probabilities."""
     return Counter(model)
 
 
-def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(counter):
+def test_total_probability_grows_with_sentence_length_but_stays_below_one(counter):
     totals = np.cumsum([sum(p for p, _ in counter.derivations(n)) for n in (1, 2, 3)])
     assert 0.1 < totals[0] < totals[1] < totals[2] < 1.0
 
 
 def assert_exhaustive(parses, counter, words):
-    """Assert that a beam has the sum over all derivations and a best one of them; returns these."""
+    """Assert that a beam has the sum over all derivations and a best one. Return them all."""
     n = len(words)
     found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
     assert parses.log_probability.sum() == pytest.approx(
@@ -301,7 +299,7 @@ def assert_exhaustive(parses, counter, words):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(model, n):
+def test_a_beam_with_enough_particles_searches_the_best_labels_exhaustively(model, n):
     counter, labels = Counter(model, best_labels=True), set()
     for words in itertools.product(range(2), repeat=n):
         found = assert_exhaustive(decode(model, words), counter, words)
@@ -310,36 +308,36 @@ def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(mo
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_beam_that_tries_all_labels_is_exhaustive_search(model, counter, n):
+def test_a_beam_with_all_labels_searches_exhaustively(model, counter, n):
     for words in itertools.product(range(2), repeat=n):
-        # There are fewer labels than that.
+        # The model has fewer labels.
         assert_exhaustive(decode(model, words, labels_per_arc=9), counter, words)
 
 
-def test_given_tags_leave_only_their_derivations(model):
+def test_given_tags_restrict_the_derivations(model):
     words, tags, counter = [0, 1, 0], [1, 1, 0], Counter(model, best_labels=True)
-    # Of twelve factors: six actions, three tags and three words.
+    # Rounding of twelve factors: six actions, three tags and three words.
     sums = sum(p for p, last in counter.derivations(3, words) if counter.tree(last, 3)[0] == tags)
     assert decode(model, words, tags=tags).log_probability.sum() == pytest.approx(
         log(sums), abs=12 * PRECISION
     )
 
 
-def test_fewer_particles_find_less_of_the_sum(model):
+def test_beam_sums_are_lower_bounds(model):
     for words in itertools.product(range(2), repeat=4):
         all_of_it = decode(model, words).log_probability.sum()
         for particles in (1, 3, 10, 100):
             assert decode(model, words, particles).log_probability.sum() <= all_of_it + 1e-9
 
 
-def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
+def test_the_first_visit_predicts_from_the_sentence_alone():
     model = make_model(POOLS["the paper's"], sweeps=0)
     actions, tags, words = (model.sizes[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
     found, _ = model.gibbs_step(
         sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0)
     )
-    # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5
+    # The shift and the end share only the root, where the one customer leaves (0.5 + 0.5) / (0.5
     # + 1) to the base.
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12

@@ -1,4 +1,4 @@
-"""The future cost of a tag against sums over all sequences of tags; it guides the search alone."""
+"""Future costs of tags compared with sums over all tag sequences. They only guide the search."""
 
 from itertools import product
 
@@ -17,12 +17,12 @@ from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
 
 TAGS, FORMS = 3, 4
 SENTENCES = [list(words) for n in (1, 3, 5) for words in product(range(2), repeat=n)][::3]
-# Of sums of the same numbers in another order.
+# Rounding of sums of the same numbers in another order.
 ROUNDING = 1e-9
 
 
 class Chain:
-    """A random chain of tags, and words that may have some of these."""
+    """A random chain of tags, and words with some possible tags."""
 
     def __init__(self, seed):
         self.rng = rng = np.random.default_rng(seed)
@@ -41,13 +41,13 @@ class Chain:
         return future_cost.future_costs(model, block, Search(1, 0.0, future_cost=share))
 
     def step(self, before, tag, may_start):
-        """p(tag | the tag before), where another sentence may begin or not."""
+        """p(tag | previous tag), where another sentence may begin or not."""
         begins = future_cost._BEGINS if may_start else 0.0
         return (1.0 - begins) * self.chain[before, tag] + begins * self.chain[TAGS, tag]
 
     def enumerated(self, block, i, tag):
-        """The log of the sum over all tags of the words after word i of the probabilities of these
-        words with them.
+        """The log-probability of the words after word i given its tag, summed over all sequences of
+        their tags.
         """
         choices = []
         for word, given in zip(block.words[i + 1 :], block.tags[i + 1 :]):
@@ -63,7 +63,7 @@ class Chain:
         return np.log(total)
 
     def block(self, n, *, given=0.0, may_start=0.0):
-        """Words, some with one of their tags, and some with which a sentence may begin."""
+        """Words, some with a given tag, and some that may begin a sentence."""
         words = self.rng.integers(FORMS, size=n).tolist()
         tags = [
             self.rng.choice(self.candidates[word]) if self.rng.random() < given else NONE
@@ -75,7 +75,7 @@ class Chain:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("may_start", [0.0, 0.5])
 @pytest.mark.parametrize("given", [0.0, 0.5])
-def test_future_cost_is_the_log_of_the_sum_over_all_sequences_of_tags(seed, given, may_start):
+def test_future_cost_is_the_log_sum_over_all_tag_sequences(seed, given, may_start):
     chain = Chain(seed)
     for n in (1, 2, 5):
         block = chain.block(n, given=given, may_start=may_start)
@@ -83,7 +83,7 @@ def test_future_cost_is_the_log_of_the_sum_over_all_sequences_of_tags(seed, give
         np.testing.assert_allclose(chain.heuristic(block), expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-def test_there_is_no_future_cost_with_a_weight_of_zero_or_without_a_chain():
+def test_future_cost_is_zero_with_weight_zero_or_without_a_chain():
     chain = Chain(0)
     block = chain.block(5)
     for found in (chain.heuristic(block, 0.0), chain.heuristic(block, chain=chain.chain[:0])):
@@ -97,16 +97,16 @@ def model(request):
 
 
 def decode(model, blocks, particles=EVERYTHING, share=1.0):
-    # Where only the best derivation counts, the selection step soon gives all particles to few,
-    # however many there are.
+    # When only the best derivation counts, selection soon gives all particles to a few derivations,
+    # however many particles there are.
     search = Search(particles, 0.0, future_cost=share, marginals=particles == EVERYTHING)
     return decoding.decode(model.frozen, blocks, search)
 
 
-def test_the_chain_has_the_predictions_of_the_last_tag(model):
+def test_the_chain_matches_the_predictions_from_the_last_tag(model):
     conditional, franchise = model.conditionals["tag"], model.franchises["tag"]
     chain, expected = tag_chain(model.frozen.tag), np.empty(2)
-    # In all these pools that is what the first expert reads first.
+    # In all these pools, the first element of the first expert is the last tag.
     assert (conditional.columns[:, 0] >= 0).all()
     for row, symbol in zip(chain, [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
         restaurant = child(franchise, 0, symbol)
@@ -128,7 +128,7 @@ def test_a_chain_needs_an_expert_that_begins_with_the_last_tag():
         np.testing.assert_array_equal(one, other)
 
 
-def test_with_enough_particles_the_future_cost_changes_nothing(model):
+def test_future_cost_changes_nothing_with_enough_particles(model):
     for words in SENTENCES:
         with_it, without = (decode(model, blocks_of(words), share=share) for share in (1.0, 0.0))
         np.testing.assert_array_equal(with_it.heads, without.heads)

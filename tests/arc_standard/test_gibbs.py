@@ -1,5 +1,5 @@
-"""Gibbs steps over sentences leave the seating as enumeration has it, also where one restaurant has
-several of their events.
+"""Gibbs steps over sentences preserve the enumerated distribution of seatings, also with several
+events of a sentence in one restaurant.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ from spacy_hpyp.hpyp.gibbs import gibbs_sweep
 
 events_of = compiled(events_of)
 
-#: One sentence whose five tags, words and labels fall into few restaurants.
+#: One sentence with five tags, words and labels in few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
 STEPS = 20_000
 CONTEXTS = {
@@ -49,7 +49,7 @@ def sentence():
 
 
 def without_sentences(model):
-    """Make the seating of a model empty, with hyperparameters that the enumeration knows."""
+    """Empty the seating of a model, and set hyperparameters known to the enumeration."""
     for name, size in model.sizes.items():
         franchise = new_franchise(model.conditionals[name].columns, size)
         experts, depth = franchise.columns.shape
@@ -69,8 +69,8 @@ def model_with_one_sentence(contexts):
 
 @jit
 def run(pool, generated, seated, steps, rng):
-    """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells
-    partitions apart.
+    """Run Gibbs steps. Return the sum of squared table sizes of every serving after each step,
+    which distinguishes partitions.
     """
     franchise = pool.experts
     squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
@@ -82,7 +82,7 @@ def run(pool, generated, seated, steps, rng):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", CONTEXTS)
-def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
+def test_seatings_are_visited_as_often_as_enumeration_predicts(kind, name):
     if (kind, name) == ("plain", "label"):
         pytest.skip("there is no such distribution")
     model, rows = model_with_one_sentence(CONTEXTS[kind])
@@ -118,7 +118,7 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_a_held_out_copy_predicts_without_its_sentences(name):
+def test_a_held_out_copy_predicts_without_the_held_out_sentences(name):
     model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
         model.gibbs_step(
@@ -134,7 +134,7 @@ def test_a_held_out_copy_predicts_without_its_sentences(name):
     assert tree_log_probs(model.frozen, rows).log_prob == predicted
 
 
-def test_an_interrupt_while_a_seating_is_read_loses_nothing(monkeypatch):
+def test_an_interrupt_during_loading_loses_nothing(monkeypatch):
     model, rows = make_model(POOLS["the paper's"]), sentence()
     model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
     before, loaded = model.pack(), model.from_bytes(model.to_bytes())

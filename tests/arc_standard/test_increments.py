@@ -1,6 +1,4 @@
-"""The beam after each word: analyses of the prefix, and the distribution of what comes
-next.
-"""
+"""The beam after each word: analyses of the prefix, and the distribution of the next word."""
 
 import numpy as np
 import pytest
@@ -12,10 +10,10 @@ from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.increments import OPEN
 from spacy_hpyp.arc_standard.search import Search
 
-# The search is compiled once more with somebody who looks on, which takes a minute.
+# The search is compiled once more with a callback, which takes a minute.
 pytestmark = pytest.mark.slow
 
-# Everything is tried.
+# Exhaustive search.
 SEARCH = Search(
     EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0
 )
@@ -27,7 +25,7 @@ def model(request):
 
 
 def prefix_probability(model, words):
-    """Of all that begins with some words, and of the sentence that ends with them."""
+    """The probabilities of a prefix and of the complete sentence."""
     if not words:
         return 1.0, 0.0
     blocks = sentence_blocks([np.array(words, dtype=np.int32)])
@@ -43,7 +41,7 @@ def follow(model, sentences, threads=1, particles=1000, **options):
     )
 
 
-def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
+def test_next_word_probabilities_are_proportional_to_prefix_probabilities(model):
     outcomes = len(model.vocabulary)
     words = [0, 1, 0, 0]
     (found,) = follow(model, [words], particles=10**6)
@@ -51,13 +49,13 @@ def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
         prefix = words[:length]
         expected = [prefix_probability(model, [*prefix, word])[0] for word in range(outcomes)]
         expected.append(prefix_probability(model, prefix)[1])
-        # Up to what is negligible in each of the configurations, and to the 32 bits of views.
+        # Tolerance for negligible terms of each configuration and for the 32 bits of views.
         np.testing.assert_allclose(
             found.expected[length], np.array(expected) / sum(expected), atol=1e-4
         )
 
 
-def test_analyses_are_different_and_sum_up_to_the_prefix(model):
+def test_analyses_are_distinct_and_sum_to_the_prefix_probability(model):
     words = [1, 0, 1]
     (found,) = follow(model, [words])
     for word in range(len(words)):
@@ -72,7 +70,7 @@ def test_analyses_are_different_and_sum_up_to_the_prefix(model):
         assert np.all((heads == OPEN) == (labels < 0))
         assert np.all((heads >= OPEN) & (heads <= word) & (heads != -1))
         assert np.all((tags >= 0) & (tags < len(model.tags)))
-        # After the second word nothing can have been attached but in one way.
+        # Up to the second word, only one attachment is possible.
         if word < 2:
             assert (
                 len({tuple(row) for row in tags.tolist()}) == size == len(model.tags) ** (word + 1)
@@ -85,7 +83,7 @@ def test_analyses_are_different_and_sum_up_to_the_prefix(model):
     assert np.any(heads != OPEN)
 
 
-def test_analyses_have_the_same_number_if_and_only_if_they_are_the_same(model):
+def test_analysis_numbers_are_equal_if_and_only_if_analyses_are(model):
     words = [1, 0, 1, 1, 0]
     (found,) = follow(model, [words])
     for word, size in enumerate(found.size):

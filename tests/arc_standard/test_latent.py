@@ -1,5 +1,5 @@
-"""Steps over latent derivations keep the posterior that enumeration finds, in which the events of a
-sentence see each other.
+"""Steps over latent derivations preserve the enumerated posterior, in which the events of a
+sentence depend on each other.
 """
 
 import itertools
@@ -30,10 +30,10 @@ from spacy_hpyp.hpyp.count_model import no_gradient
 
 events_of = compiled(events_of)
 
-#: The second word has a dependent on either side, so that the tree has two derivations.
+#: The second word has a dependent on each side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]
 STEPS = 6_000
-#: The two derivations differ in what they see below the top of the stack.
+#: The two derivations differ in their contexts below the top of the stack.
 SMALL = ContextLists(transition=[["s2.tag"]], label=[], tag=[["s2.tag"]], word=[["next.tag"]])
 
 
@@ -59,8 +59,8 @@ def all_derivations(model, words, tags, heads, given_tree):
 
 
 def run(model, rows, given_trees, steps=STEPS):
-    """The derivations of all sentences after each step, and how many were accepted of those that
-    were new.
+    """The derivations of all sentences after each step, and the numbers of new and of accepted
+    ones.
     """
     gradient = no_gradient(model.weights)
     derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
@@ -88,9 +88,7 @@ def run(model, rows, given_trees, steps=STEPS):
 
 
 class Marginal:
-    """The probability of derivations, summed over all ways in which the customers of all of them
-    may sit.
-    """
+    """The probability of derivations, summed over all seatings of their customers."""
 
     def __init__(self, model):
         self.model = model
@@ -128,8 +126,8 @@ class Marginal:
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
-def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
-    # Nothing but these sentences is seated, so that their own events are most of what they see.
+def test_derivations_are_visited_as_often_as_the_posterior_predicts(given_tree):
+    # Only these sentences are seated, so that their contexts hold mostly their own events.
     sentences = [
         (WORDS, TAGS, HEADS),
         ([0, 0], [0, 0], [1, NONE]) if given_tree else ([0], [0], [NONE]),
@@ -154,11 +152,9 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
-def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are_probable(
-    given_tree,
-):
+def test_derivations_among_other_sentences_are_visited_as_often_as_predicted(given_tree):
     name = "directions and labels"
-    # With one table at most, the seating of the others is known.
+    # With at most one table, the seating of the other sentences is known.
     model = with_random_weights(make_model(POOLS[name], one_table=True))
     rows = rows_of((WORDS, TAGS, HEADS))
     exact, seatings = {}, {}
@@ -172,11 +168,11 @@ def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are
     visited, _ = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert distance < limit
-    # Rejected derivations have left no trace.
+    # Rejected derivations leave no trace.
     assert model.pack() == seatings[visited[-1]]
 
 
-def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
+def test_derivations_that_contradict_the_seating_raise_an_error():
     model = make_model(POOLS["the paper's"])
     rows = rows_of((WORDS, TAGS, HEADS))
     derivations = static_derivations(rows)

@@ -66,10 +66,8 @@ def earliest_arcs(heads, labels):
 
 
 @pytest.mark.parametrize(("words", "count"), [(1, 1), (2, 2), (3, 7), (4, 30), (5, 143)])
-def test_static_oracle_adds_arcs_early_and_accepts_only_projective_trees_with_one_root(
-    words, count
-):
-    """The counts are those of projective trees (OEIS A006013)."""
+def test_static_oracle_adds_arcs_early_and_accepts_only_projective_trees(words, count):
+    """The expected counts are the numbers of projective trees (OEIS A006013)."""
     found = set()
     for heads in itertools.product(range(-1, words), repeat=words):
         labels = [-1 if head == -1 else word % LABELS for word, head in enumerate(heads)]
@@ -82,7 +80,7 @@ def test_static_oracle_adds_arcs_early_and_accepts_only_projective_trees_with_on
 
 
 def stack_of(records, top):
-    """The symbols of the items' tags and words, the top one first."""
+    """The symbols of the items' tags and words, from the top down."""
     items = []
     while top != NOWHERE:
         items.append((int(records[top, TAG]), int(records[top, WORD])))
@@ -99,7 +97,7 @@ def read_back(records, last, length, words):
 
 @settings(deadline=None, derandomize=True)
 @given(derivations(sentences=3), st.data())
-def test_records_hold_the_stack_and_all_actions_before(actions, data):
+def test_records_hold_the_stack_and_all_previous_actions(actions, data):
     n = len(actions) // 2
     tags, words = (data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)) for _ in range(2))
     stack, shifted = [(ROOT_SYMBOL, ROOT_SYMBOL)], 0
@@ -118,13 +116,13 @@ def test_records_hold_the_stack_and_all_actions_before(actions, data):
 
 
 def labels_of(heads):
-    """A label for every arc that says whose it is."""
+    """A distinct label for every arc."""
     return [-1 if head == -1 else word for word, head in enumerate(heads)]
 
 
 def all_action_sequences(words):
-    """Everything that the system can do with a sentence, by the tree that it gives; with
-    `labels_of` it as labels.
+    """All action sequences of a sentence by the heads that they build, with labels as in
+    `labels_of`.
     """
     trees = defaultdict(set)
 
@@ -146,7 +144,7 @@ def all_action_sequences(words):
 
 
 def reachable_derivations(heads, labels):
-    """Everything that the non-deterministic oracle allows."""
+    """All derivations that the non-deterministic oracle allows."""
     n = len(heads)
     tree = gold_tree(integers(heads), integers(labels))
     records = np.zeros((FIRST_RECORD + 2 * n, FIELDS), dtype=np.int32)
@@ -176,7 +174,7 @@ def count_derivations(heads):
 
 
 @pytest.mark.parametrize("words", [3, 5])
-def test_nondeterministic_oracle_reaches_all_derivations_of_a_tree_and_no_others(words):
+def test_nondeterministic_oracle_reaches_exactly_the_derivations_of_a_tree(words):
     sequences = all_action_sequences(words)
     for heads, expected in sequences.items():
         found = reachable_derivations(heads, labels_of(heads))
@@ -185,7 +183,7 @@ def test_nondeterministic_oracle_reaches_all_derivations_of_a_tree_and_no_others
     assert len(sequences) == {3: 7, 5: 143}[words]
 
 
-def test_heads_that_are_no_projective_tree_have_no_derivation():
+def test_non_projective_heads_have_no_derivation():
     projective = set(all_action_sequences(4))
     for heads in itertools.product(range(-1, 4), repeat=4):
         if heads not in projective:

@@ -1,4 +1,4 @@
-"""The search keeps to derivations that can win, and frees records that it no longer needs."""
+"""The search keeps only promising derivations and frees unneeded records."""
 
 import random
 
@@ -13,12 +13,12 @@ from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_task
 from spacy_hpyp.arc_standard.search import Search
 
-# So much room that no record has to be forgotten.
+# Enough room to keep all records.
 PLENTY = 500_000
 
 
 def run(nlp, words, settings, room):
-    """Algorithm 1 on a block of words: the records, the final beam, and what it says of each
+    """Run Algorithm 1 on a block of words: the records, the final beam, and the output for each
     word.
     """
     joint = nlp.get_pipe("hpyp_parser").joint
@@ -28,9 +28,9 @@ def run(nlp, words, settings, room):
 
 
 def count_records(nlp, words, settings):
-    """How many records are made for a block of words."""
+    """The number of records made for a block of words."""
     _, beam, _ = run(nlp, words, settings, PLENTY)
-    # The last record is the last word's or one that was reduced after it.
+    # The last record is that of the last word or of a reduction after it.
     return beam["record"].max()
 
 
@@ -39,7 +39,7 @@ def running_text(toy, count):
 
 
 @pytest.mark.parametrize("word", ["sees", "the"])
-def test_records_grow_with_the_words_where_nothing_can_be_attached(trained, word):
+def test_records_grow_linearly_without_attachments(trained, word):
     # Particles that reduce to the bottom of the stack after each word would make 16 times as many.
     settings = Search(100, 0.5)
     assert count_records(trained, [word] * 1200, settings) < 6 * count_records(
@@ -62,12 +62,11 @@ def test_parses_do_not_depend_on_the_room_for_records(
         assert np.array_equal(second, third)
 
 
-def test_room_for_records_grows_with_the_words_alone(toy, trained_on_documents):
+def test_room_for_records_grows_linearly_with_the_text(toy, trained_on_documents):
     rng, settings = random.Random(0), Search(100, 0.5)
-    # In no order, so that there is much to try.
+    # Shuffle the words, so that there is much to try.
     words = [word for s in toy.sentences(60) * 8 for word in rng.sample(s.words, len(s.words))]
     records, _, _ = run(trained_on_documents, words, settings, FIRST_RECORD)
-    # Each word is shifted and attached, by derivations that do not quite agree; and as much again
-    # is free.
+    # Slightly different derivations shift and attach each word, and as much room again is free.
     assert len(records) < 30 * len(words)
     assert count_records(trained_on_documents, words, settings) > 50 * len(words)

@@ -1,4 +1,4 @@
-"""Final beams together, against enumeration and against sums over the parses."""
+"""Final beams compared with enumeration and with sums over the parses."""
 
 from itertools import product
 from math import exp, log
@@ -26,7 +26,7 @@ from spacy_hpyp.compiled import NONE
 SENTENCES = [[1], [0, 1], [1, 0, 1], [0, 0, 1, 0]]
 
 
-# Predictions come from tables of half the precision.
+# Predictions come from 32-bit tables.
 ROUNDING = 1e-4
 
 
@@ -91,7 +91,7 @@ def test_selection_for_marginals_keeps_more_of_the_sum(model):
 
 
 @pytest.mark.parametrize("consensus", [False, True])
-def test_marginals_are_those_of_all_derivations(model, consensus):
+def test_marginals_match_enumeration(model, consensus):
     for words in SENTENCES:
         expected = enumerated(model, words)
         total = sum(p for p, _ in expected)
@@ -134,7 +134,7 @@ def posteriors():
     return [random_posterior(rng) for _ in range(50)]
 
 
-def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probable_tags(posteriors):
+def test_consensus_maximizes_expected_arcs_and_tag_probabilities(posteriors):
     for posterior in posteriors:
         heads, labels, tags = chosen(posterior, True)
         scores = [
@@ -153,8 +153,8 @@ def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probabl
 
 
 def prefix_sums(model, words):
-    """For each word, the sums over what leads to it with its probability, and with its tag's
-    only.
+    """For each word, the sums over derivations up to it, with its probability and with only that of
+    its tag.
     """
     counter = Counter(model, best_labels=True)
     with_word, with_tag = np.zeros(len(words)), np.zeros(len(words))
@@ -172,7 +172,7 @@ def prefix_sums(model, words):
     return with_word, with_tag
 
 
-def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model):
+def test_surprisal_and_its_parts_are_ratios_of_prefix_sums(model):
     for words in SENTENCES:
         with_word, with_tag = prefix_sums(model, words)
         before = np.concatenate([[1.0], with_word[:-1]])
@@ -184,7 +184,7 @@ def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model):
         )
 
 
-def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model):
+def test_surprisal_parts_sum_to_the_log_probability_except_the_end(model):
     for words, particles in product(SENTENCES, (1, 5, 100, EVERYTHING)):
         parses = decode(model, words, particles)
         parts = parses.syntactic + parses.lexical
@@ -195,7 +195,7 @@ def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model)
 
 
 def leading(pairs, most):
-    """The numbers with the highest sums of probabilities, of equals the lower one first."""
+    """The numbers with the highest summed probabilities. Ties go to the lower number."""
     return sorted(
         ((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1])
     )[:most]

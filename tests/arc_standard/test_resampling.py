@@ -1,4 +1,4 @@
-"""Rounding expected numbers of particles."""
+"""Random rounding of expected numbers of particles."""
 
 from math import exp, log
 
@@ -15,7 +15,7 @@ DRAWS = 4000
 
 
 def counts_after(weights, counts, rng, held=-1):
-    """The numbers of particles after resampling; the derivation that is held still is."""
+    """The numbers of particles after resampling. Checks that a held derivation stays held."""
     beam = beam_of(np.log(weights), counts)
     if held >= 0:
         beam["step"][held] = 0
@@ -35,7 +35,7 @@ def standard_error(samples):
 @pytest.mark.parametrize(
     ("weights", "counts"), [([1, 50, 7, 2], [3, 1, 2, 4]), ([0.01, 1.0], [9, 1])]
 )
-def test_numbers_of_particles_are_their_expectations_rounded_up_or_down(weights, counts):
+def test_numbers_of_particles_round_their_expectations_without_bias(weights, counts):
     rng = np.random.default_rng(0)
     expected = np.multiply(weights, counts) * sum(counts) / np.dot(weights, counts)
     found = [counts_after(weights, counts, rng) for _ in range(DRAWS)]
@@ -43,22 +43,22 @@ def test_numbers_of_particles_are_their_expectations_rounded_up_or_down(weights,
     assert np.all(np.abs(np.mean(found, axis=0) - expected) < 4 * standard_error(found))
 
 
-def test_particles_that_weigh_about_the_same_are_left_alone():
+def test_particles_with_similar_weights_are_not_resampled():
     beam = beam_of(np.log([1.0, 1.2]), [3, 5])
     assert resample(beam, 8, np.random.default_rng(0)) == 2
     assert beam["k"].tolist() == [3, 5]
     assert beam["theta"].tolist() == [0.0, log(1.2)]
 
 
-def test_a_particle_that_is_held_always_goes_on_however_little_it_weighs():
+def test_a_held_particle_survives_with_any_weight():
     rng = np.random.default_rng(0)
     for _ in range(200):
         assert counts_after([exp(-40), 1.0, 0.01], [1, 2, 4], rng, held=0)[0] == 1
 
 
-def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own():
-    """Draws given that a particle goes on, weighted by how often it does, are the draws
-    anyway.
+def test_numbers_with_a_held_particle_match_reweighted_free_draws():
+    """Draws given that a particle survives, weighted by how often it does, equal free draws in
+    distribution.
     """
     weights, counts = [12, 1, 2], [1, 3, 2]
     rng = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own()
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (2.0, 0.001), (0.5, 0.0), (0.0, 0.5)])
-def test_particles_are_split_in_proportion(first, second):
+def test_particles_are_split_in_proportion_to_weights(first, second):
     rng = np.random.default_rng(0)
     expected = 7 * first / (first + second)
     found = [split_particles(SYSTEMATIC, 7, first, second, NONE, rng) for _ in range(DRAWS)]
@@ -81,7 +81,7 @@ def test_particles_are_split_in_proportion(first, second):
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (1e-30, 1.0), (1.0, 1e-30)])
-def test_a_held_particle_finds_its_option_open_and_larger_numbers_likelier(first, second):
+def test_a_held_particle_keeps_its_option_and_makes_larger_numbers_likelier(first, second):
     rng = np.random.default_rng(0)
     share = first / (first + second)
     least = int(7 * share)

@@ -1,4 +1,4 @@
-"""The particle filter over derivations of given words, against the enumeration of all of them."""
+"""The particle filter over derivations of given words, compared with enumeration."""
 
 import collections
 from functools import cache
@@ -16,7 +16,7 @@ WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 
 
 class Tiny:
-    """A tiny model, and the derivations of words that it has."""
+    """A tiny model, and its derivations of given words."""
 
     def __init__(self, name):
         joint = with_random_weights(make_model(POOLS[name], labels=2))
@@ -30,7 +30,7 @@ class Tiny:
         return {self.counter.path(last, n): p for p, last in found}
 
     def sample(self, words, rng, particles, *, retained=None, every_tag=True):
-        """A derivation, and the estimate of the words' log-probability."""
+        """Draw a derivation, and estimate the words' log-probability."""
         n = len(words)
         actions, tags = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
         model = with_every_tag(self.distributions, 2) if every_tag else self.distributions
@@ -47,15 +47,14 @@ def model(request):
 
 
 def assert_mean_is_one(ratios):
-    """Within four standard errors, and what single precision leaves open."""
+    """Assert a mean of one within four standard errors and single precision."""
     assert abs(ratios.mean() - 1.0) < 4.0 * ratios.std() / len(ratios) ** 0.5 + 1e-4
 
 
 def assert_drawn_from(found, probabilities):
-    """Assert by a chi-square test at the level of 0.001 that draws have the probabilities of some
-    outcomes.
+    """Assert by a chi-square test at the level of 0.001 that draws match the probabilities.
 
-    Outcomes that are expected fewer than five times are taken together.
+    Outcomes that are expected fewer than five times are pooled.
     """
     assert set(found) <= set(probabilities)
     expected = len(found) * np.array(list(probabilities.values())) / sum(probabilities.values())
@@ -66,7 +65,7 @@ def assert_drawn_from(found, probabilities):
         expected = np.append(expected[~rare], expected[rare].sum())
         seen = np.append(seen[~rare], seen[rare].sum())
     statistic = ((seen - expected) ** 2 / expected).sum()
-    # The quantile as Wilson and Hilferty (1931) approximate it.
+    # The quantile as approximated by Wilson and Hilferty (1931).
     freedom = len(expected) - 1
     spread = 2 / (9 * freedom)
     assert statistic < freedom * (1 - spread + 3.0902 * spread**0.5) ** 3
@@ -74,7 +73,7 @@ def assert_drawn_from(found, probabilities):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", WORDS)
-def test_the_estimate_of_the_probability_of_words_is_unbiased(model, n):
+def test_the_estimate_of_the_text_probability_is_unbiased(model, n):
     exact = np.log(sum(model.derivations(n).values()))
     for particles in (1, 5):
         rng = np.random.default_rng(n)
@@ -91,7 +90,7 @@ def test_derivations_are_drawn_from_their_posterior(model):
 
 
 @pytest.mark.parametrize("particles", [2, 6])
-def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
+def test_particle_gibbs_preserves_the_posterior(model, particles):
     derivations = model.derivations(3)
     paths, weights = list(derivations), np.array(list(derivations.values()))
     rng = np.random.default_rng(1)
@@ -101,9 +100,9 @@ def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
     assert 0.05 < np.mean([paths[i] != path for i, path in zip(before, after)]) < 1.0
 
 
-def test_candidate_tags_leave_only_their_derivations(model):
+def test_candidate_tags_restrict_the_derivations(model):
     distributions = model.distributions
-    # Word 0 may have tag 1 only, all others any tag.
+    # Word 0 must have tag 1; other words may have any tag.
     some = Tiny.__new__(Tiny)
     some.queries = model.queries
     some.distributions = distributions._replace(

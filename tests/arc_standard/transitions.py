@@ -25,7 +25,7 @@ def integers(values):
 
 
 def replay(actions):
-    """The heads and labels that actions give."""
+    """The heads and labels built by actions."""
     heads, labels = (np.full(len(actions) // 2, -9, dtype=np.int32) for _ in range(2))
     tree_of(integers(actions), heads, labels)
     return heads.tolist(), labels.tolist()
@@ -40,7 +40,7 @@ def step(records, used, top, action, tag, word):
 
 
 def configurations(actions, tags, words):
-    """Yield the records and the number of the top one: before the first action, and after each."""
+    """Yield the records and the number of the top one, before the first and after each action."""
     records = np.full((FIRST_RECORD + len(actions), FIELDS), -1, dtype=np.int32)
     used, top, shifted = begin(records), ROOT, 0
     yield records, top
@@ -54,7 +54,7 @@ def configurations(actions, tags, words):
 
 @st.composite
 def derivations(draw, sentences=1):
-    """Any actions that make trees of their words, not only those of the oracle."""
+    """Actions that build any trees over their words, not only those of the oracle."""
     actions = []
     for words in draw(st.lists(st.integers(1, 8), min_size=1, max_size=sentences)):
         depth, left = 0, words

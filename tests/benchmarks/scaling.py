@@ -4,8 +4,8 @@
     python tests/benchmarks/scaling.py kills PIPELINE TEXT FOLDER --times 5
 
 PIPELINE is a trained pipeline, TEXT is a file or folder of text in UTF-8, FOLDER is for the output.
-`parse` prints seconds and words a second with start-up; `kills` how often the output had the bytes
-of an undisturbed run, where a worker and then the driver were killed in each run. Nothing is
+`parse` prints seconds and words a second with start-up. `kills` kills a worker and then the driver
+in each run, and prints how often the output equals that of an undisturbed run. Nothing is
 asserted.
 """
 

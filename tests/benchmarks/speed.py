@@ -5,8 +5,8 @@
 
 PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second
 of processor time from raw documents, and of an hpyp_parser with given sentences and tokens; seconds
-of a Gibbs sweep; size on disk, start-up times and memory. Speeds are ratios to spaCy's tagger and
-parser, too, which are trained for a moment if they are not given (--peer). With --train the
+of a Gibbs sweep; size on disk, start-up times and memory. Speeds are also ratios to spaCy's tagger
+and parser, which are trained briefly unless they are given (--peer). With --train the
 pipelines of configs/pool.cfg and configs/guided.cfg are trained first, into a folder; the time and
 memory of that and the size of a wheel are printed. Nothing is asserted: read the ratios, and read
 them twice.
@@ -62,7 +62,7 @@ def words_per_second(
 def raw_words_per_second(
     pipelines: list[Language], texts: list[str], repeats: int = 4
 ) -> list[float]:
-    """The fastest run of each, in turn; the first one over all texts is not counted."""
+    """The fastest of several alternating runs of each pipeline, after a warm-up run."""
     found = [0.0 for _ in pipelines]
     for repeat in range(repeats + 1):
         for i, nlp in enumerate(pipelines):
@@ -104,7 +104,7 @@ def start_up(pipeline: Path, **variables: str) -> tuple[float, float, float]:
     """Seconds to load the pipeline and parse once, without spaCy's import; the memory of the
     process, and the unshared part of it, in MB.
 
-    variables: Of the environment.
+    variables: Environment variables.
     """
     script = START.format(path=str(pipeline))
     environment = {**os.environ, **variables}
@@ -116,7 +116,7 @@ def start_up(pipeline: Path, **variables: str) -> tuple[float, float, float]:
 
 
 def start_ups(pipeline: Path) -> None:
-    """Print the size on disk, and how a pipeline starts, with and without compiled code on disk."""
+    """Print the size on disk, and start-up with and without compiled code on disk."""
     print(f"pipeline on disk: {size_of(pipeline) / 1e6:.1f} MB")
     start_up(pipeline)
     warm, memory, own = start_up(pipeline)
@@ -133,8 +133,8 @@ def size_of(path: Path) -> int:
 
 
 def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
-    """Train a pool, let it annotate, and train the pipeline that it guides; print what each takes.
-    Returns both pipelines.
+    """Train a pool, annotate with it, and train the guided pipeline; print the cost of each. Return
+    both pipelines.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool, guided = folder / "pool" / "model-best", folder / "guided" / "model-best"
@@ -204,7 +204,7 @@ def sweeps(nlp: Language, path: Path, count: int, peer: float) -> None:
 
 
 def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
-    """Print how fast a pipeline is."""
+    """Print the speed of a pipeline."""
     nlp = spacy.load(pipeline)
     print(f"\n{pipeline}: {', '.join(nlp.pipe_names)}")
     for _, component in nlp.pipeline:

@@ -1,4 +1,4 @@
-"""Tables of errors and calibration, by hand on a few sentences."""
+"""Tables of errors and calibration, compared with handmade values."""
 
 import pytest
 from spacy.tokens import Doc
@@ -24,8 +24,8 @@ def example(gold=(TAGS, HEADS, DEPS), predicted=(TAGS, HEADS, DEPS)):
 
 @pytest.fixture(name="examples")
 def parsed_examples():
-    """A right sentence, and one in which a label, a tag, two heads and the head of punctuation are
-    wrong.
+    """A correct sentence, and one with a wrong label, a wrong tag, two wrong heads and a wrong head
+    of punctuation.
     """
     tags = "DT NN NN DT NN .".split()
     deps = "det obl ROOT det obj punct".split()
@@ -42,7 +42,7 @@ def test_words_are_counted_by_gold_properties_without_punctuation(examples):
     assert lengths == [["1", 6, 5 / 6], ["2", 2, 0.5], ["root", 2, 1.0]]
 
 
-def test_the_most_frequent_confusion_comes_first_with_a_sentence(examples):
+def test_confusions_are_sorted_by_frequency_with_an_example(examples):
     other = ["nsubj" if dep == "obj" else dep for dep in DEPS]
     _, confusions = find_errors([*examples, *[example(predicted=(TAGS, HEADS, other))] * 2])
     first, second = confusions["Confusions of labels"]
@@ -53,12 +53,12 @@ def test_the_most_frequent_confusion_comes_first_with_a_sentence(examples):
     assert (tag["gold"], tag["predicted"], tag["count"]) == ("VBZ", "NN", 1)
 
 
-def test_tokens_without_gold_heads_do_not_count():
+def test_tokens_without_gold_heads_are_ignored():
     tables, confusions = find_errors([example(gold=(TAGS, None, None))])
     assert tables["By label"] == confusions["Confusions of labels"] == []
 
 
-def test_the_calibration_error_is_the_mean_distance_between_confidence_and_accuracy():
+def test_calibration_error_is_the_mean_gap_between_confidence_and_accuracy():
     confidence = [0.1, 0.15, 0.55, 0.95, 1.0, 1.0]
     found = calibrate(list(zip(confidence, [False, True, True, True, True, False])))
     rows = [(row["tokens"], row["confidence"], row["accuracy"]) for row in found["bins"]]
@@ -77,22 +77,22 @@ def test_the_calibration_error_is_the_mean_distance_between_confidence_and_accur
     assert calibrate([])["expected_calibration_error"] is None
 
 
-def test_auroc_is_the_proportion_of_pairs_in_which_the_right_one_is_surer():
-    # Of the four pairs three are in order, and one is a tie.
+def test_auroc_is_the_share_of_correctly_ordered_pairs():
+    # Three of the four pairs are in order, and one is a tie.
     choices = [(0.9, True), (0.8, False), (0.8, True), (0.3, False)]
     assert calibrate(choices)["auroc"] == pytest.approx(3.5 / 4)
     assert calibrate([(0.5, True), (0.6, True)])["auroc"] is None
 
 
 def rated(toy, vocab, gold, predicted, probabilities):
-    """A parsed document, with the same probabilities of heads and tags."""
+    """A parsed document with the same probabilities for heads and tags."""
     doc = toy.doc(vocab, predicted)
     for token, p in zip(doc, probabilities):
         token._.head_prob = token._.tag_prob = p
     return Example(doc, toy.doc(vocab, gold))
 
 
-def test_heads_and_tags_are_compared_with_gold_ones(toy, trained):
+def test_heads_and_tags_are_compared_with_gold_annotation(toy, trained):
     words, deps = ["Ada", "sees", "Kim", "."], ["nsubj", "ROOT", "obj", "punct"]
     gold = toy.sentence(words, ["N", "V", "N", "."], [1, 1, 1, 1], deps)
     predicted = toy.sentence(words, ["N", "V", "N", "N"], [1, 1, 0, 2], deps)
@@ -106,7 +106,7 @@ def test_heads_and_tags_are_compared_with_gold_ones(toy, trained):
     assert calibrations([parsed])["tags"]["tokens"] == 0
 
 
-def test_tokens_that_are_not_gold_tokens_are_left_out_and_are_no_right_heads(toy, trained):
+def test_misaligned_tokens_are_skipped_and_never_correct_heads(toy, trained):
     # "cannot" is two gold tokens, and "he" "re" is one.
     gold = toy.sentence(["Ada", "can", "not", "sleep", "here"], list("NVRVR"), [3, 3, 3, 3, 3],
                         ["nsubj", "aux", "advmod", "ROOT", "advmod"])  # fmt: skip

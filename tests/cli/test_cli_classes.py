@@ -21,7 +21,7 @@ def test_classes_of_text_are_written_and_shown(write, tmp_path):
     assert "4 classes of 7 words" in result.output
 
 
-def test_a_treebank_teaches_the_tokenizer(write, tmp_path):
+def test_the_tokenizer_can_learn_from_a_treebank(write, tmp_path):
     treebank = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
     options = "-o", tmp_path / "classes.txt", "-n", 2, "--min-count", 1
     run("classes", write("They don't know.\n" * 3), *options, "--treebank", treebank)

@@ -1,4 +1,4 @@
-"""Pipelines whose parser votes with others, or is rated by them."""
+"""Pipelines with a parser that votes with others or is rated by them."""
 
 import pytest
 import spacy
@@ -12,7 +12,7 @@ from spacy_hpyp.pipeline.scorer import score
 
 @Language.factory("h_chain_parser", assigns=["token.dep"], default_config={"label": "dep"})
 def make_chain_parser(nlp, name, label):
-    """Make a parser that hangs every token on the one before it."""
+    """Make a parser that attaches every token to the previous one."""
 
     def parse(doc):
         for token in doc:
@@ -58,7 +58,7 @@ def test_a_parser_votes_with_others(folder):
 
 
 @pytest.mark.parametrize("model", ["chain", "other_labels"])
-def test_arcs_of_a_parser_are_rated_whatever_its_labels(folder, model):
+def test_arcs_are_rated_with_any_label_scheme(folder, model):
     shown = combine(folder, model, "pool", "rated", "--rate").output
     assert "AUROC" in shown
     nlp = spacy.load(folder / "rated")
@@ -66,7 +66,7 @@ def test_arcs_of_a_parser_are_rated_whatever_its_labels(folder, model):
     assert nlp.pipe_names[-1] == "arc_confidence"
     doc, alone = (spacy.load(folder / name)("the old dog sees .") for name in ("rated", "chain"))
     assert [token.head.i for token in doc] == [token.head.i for token in alone]
-    # "old" is no modifier of "the".
+    # "old" does not depend on "the".
     assert doc[1]._.head_prob < 0.5
 
 
@@ -78,6 +78,6 @@ def test_arcs_of_a_parser_are_rated_whatever_its_labels(folder, model):
         ("other_labels", "pool", "does not have: pobj"),
     ],
 )
-def test_a_combination_that_is_impossible_is_an_error(folder, model, helper, message):
+def test_impossible_combinations_are_reported(folder, model, helper, message):
     shown = combine(folder, model, helper, "no", exit_code=1).stderr
     assert message in " ".join(shown.split())

@@ -1,6 +1,4 @@
-"""The commands that convert treebanks: the files that they write, spaCy's reading of them, and
-their errors.
-"""
+"""Commands that convert treebanks: their output, spaCy's reading of it, and errors."""
 
 from pathlib import Path
 
@@ -13,13 +11,13 @@ from spacy_hpyp.annotation.encoding import raw_sentences
 from spacy_hpyp.annotation.sentences import problem_of
 from spacy_hpyp.treebanks.conllu import read_blocks
 
-# Made up, one of each for a section.
+# An invented tree, filled in for each section.
 TREE = "( (S (NP-SBJ (DT The) (NN {})) (VP (VBZ is) (NP (QP ($ $) (CD 5)) (-NONE- *U*))) (. .)) )\n"
 
 
 @pytest.fixture
 def wsj(tmp_path):
-    """A directory with some sections of two files each."""
+    """Make a directory of sections with two files each."""
 
     def write(*sections):
         for section in sections:
@@ -39,7 +37,7 @@ def forms(path):
 
 
 def spacy_docs(path, folder, n_sents=1):
-    """The documents that spaCy's converter makes of a CoNLL-U file."""
+    """Convert a CoNLL-U file with spaCy, and return the documents."""
     run("convert", path, folder, "--converter", "conllu", "--n-sents", n_sents)
     return [
         example.reference for example in Corpus(folder / f"{path.stem}.spacy")(spacy.blank("en"))
@@ -70,7 +68,7 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
     assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 is $ 5 .", "The Net is $ 5 ."]
 
 
-def test_missing_sections_are_reported_and_other_files_become_one(wsj, tmp_path):
+def test_missing_sections_are_reported_and_other_files_keep_their_names(wsj, tmp_path):
     (tmp_path / "tales.ptb").write_text(TREE.format("boat"))
     done = run("hpyp", "convert", wsj(2, 22, 24), tmp_path / "tales.ptb", tmp_path / "out")
     assert "wsj-train lacks sections 03, 04," in " ".join(done.output.split())
@@ -97,9 +95,7 @@ def test_spacy_reads_the_trees(tmp_path):
     ("content", "message"),
     [(b"(S (NN a))\n(S (NN b)", "a bracket is never closed"), (b"", "has no trees in brackets")],
 )
-def test_brackets_that_cannot_be_read_are_reported_and_nothing_is_written(
-    tmp_path, content, message
-):
+def test_unreadable_brackets_are_reported_and_nothing_is_written(tmp_path, content, message):
     (tmp_path / "bad.mrg").write_bytes(content)
     (tmp_path / "good.mrg").write_text(TREE)
     files = tmp_path / "good.mrg", tmp_path / "bad.mrg"
@@ -122,7 +118,7 @@ def conllu(*heads):
 
 
 @pytest.mark.parametrize("options", [(), ("--merge-subtokens",), ("--n-sents", 3)])
-def test_a_treebank_is_converted_as_spacy_does_it(options, tmp_path):
+def test_a_treebank_is_converted_as_by_spacy(options, tmp_path):
     options = ("--n-sents", 10, *options)
     run("convert", SAMPLE, tmp_path, "--converter", "conllu", *options)
     run("hpyp", "convert", SAMPLE, tmp_path / "ours", *options)
@@ -148,7 +144,7 @@ def test_incomplete_trees_are_counted_in_conversion_and_training(toy, write, tmp
         nlp.initialize(lambda: [example])
 
 
-def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_path):
+def test_headless_words_that_spacy_makes_roots_are_not_trees(write, tmp_path):
     (tmp_path / "a.conllu").write_text(
         conllu(2, 0) + conllu("_", "_") + conllu(0).replace("root", "_")
     )
@@ -157,7 +153,7 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
         None,
         *["without a complete tree"] * 3,
     ]
-    # A treebank without labels has trees all the same.
+    # A treebank without labels still has trees.
     (tmp_path / "b.conllu").write_text(conllu(2, 0).replace("root", "_").replace("dep", "_"))
     (doc,) = spacy_docs(tmp_path / "b.conllu", tmp_path, n_sents=10)
     assert [problem_of(sentence.rows) for sentence in raw_sentences(doc)] == [None]
@@ -183,7 +179,7 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
         ),
     ],
 )
-def test_what_cannot_be_converted_is_said_with_its_line(text, problem, write, tmp_path):
+def test_conversion_errors_name_the_line(text, problem, write, tmp_path):
     arguments = write(text, "x.conllu"), tmp_path / "out", "--merge-subtokens"
     done = run("hpyp", "convert", *arguments, exit_code=1)
     assert problem in " ".join(done.stderr.split())

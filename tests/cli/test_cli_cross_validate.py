@@ -1,4 +1,4 @@
-"""`hpyp cross-validate`: official scores of a treebank, of which each part is parsed by what has
+"""`hpyp cross-validate`: official scores of a treebank. Each part is parsed by a pipeline that has
 learned from the others.
 """
 
@@ -21,7 +21,7 @@ QUICK = ["--training.max_steps", "2", "--training.eval_frequency", "1", "--folds
 
 @pytest.fixture(name="folder")
 def files(toy, tmp_path):
-    """A config that is quick to train, and a treebank without documents."""
+    """A config that trains quickly, and a treebank without documents."""
     config = toy.nlp(particles=10).config
     for part in ("train", "dev"):
         config["corpora"][part] = {
@@ -30,7 +30,7 @@ def files(toy, tmp_path):
         }
     config.to_disk(tmp_path / "config.cfg")
     text = "".join(map(toy.conllu, toy.sentences(24)))
-    # Sentences without a tree are left out, wherever they are.
+    # Sentences without a tree are skipped anywhere in the file.
     text = text.replace("0\troot", "_\t_", 1) + "1\tnothing\t_\tX\tNN\t_\t_\t_\t_\t_\n\n"
     (tmp_path / "gold.conllu").write_text(text, encoding="utf8")
     return tmp_path
@@ -41,7 +41,7 @@ def validate(folder, *options, exit_code=0):
     return run("hpyp", "cross-validate", *arguments, *QUICK, *options, exit_code=exit_code)
 
 
-def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
+def test_scores_match_the_official_script_on_all_parts(folder, monkeypatch):
     parses = []
     parse_gold = module.parse_gold
 
@@ -71,7 +71,7 @@ def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypa
 
 @pytest.fixture(name="trainings")
 def saves_a_trained_pipeline(trained, monkeypatch):
-    """Trainings end at once, but for the second one, if that is to be interrupted."""
+    """Make training save a trained pipeline at once, and optionally interrupt the second call."""
     calls = []
 
     def train(config, folder, *_):
@@ -85,7 +85,7 @@ def saves_a_trained_pipeline(trained, monkeypatch):
     return trainings
 
 
-def test_parts_that_are_done_are_not_done_again(folder, trainings):
+def test_finished_parts_are_not_repeated(folder, trainings):
     trainings["interrupted"] = True
     assert "no power" in validate(folder, exit_code=1).stderr
     assert "Part 1" not in validate(folder).stdout
@@ -107,7 +107,7 @@ def test_a_learning_curve_ends_with_the_scores_of_the_whole_treebank(folder):
     assert curve["1"] == {name: each["score"] for name, each in scores.items()}
 
 
-def test_a_larger_part_has_the_sentences_of_a_smaller_one():
+def test_larger_shares_contain_the_smaller_ones():
     documents = [[Block(10 * i + j) for j in range(3)] for i in range(20)]
     parts = [[block.line for block in _share(documents, share)] for share in (0.01, 0.1, 0.5, 1.0)]
     assert [len(part) for part in parts] == [3, 6, 30, 60]
@@ -116,16 +116,14 @@ def test_a_larger_part_has_the_sentences_of_a_smaller_one():
     )
 
 
-def test_what_is_learned_from_cannot_be_another_file(folder):
+def test_the_training_file_cannot_be_overridden(folder):
     assert (
         "--paths.train"
         in validate(folder, "--paths.train", folder / "gold.conllu", exit_code=1).stderr
     )
 
 
-def test_the_parser_that_guides_has_its_settings_and_the_classes_of_the_pipeline(
-    tmp_path, monkeypatch
-):
+def test_the_guiding_parser_gets_its_settings_and_the_pipelines_classes(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
         module, "train", lambda config, folder, overrides: calls.append((config, overrides))
@@ -145,7 +143,7 @@ def test_the_parser_that_guides_has_its_settings_and_the_classes_of_the_pipeline
     assert of_pipeline["paths.parser"] == str(tmp_path / "parser" / "model-last")
 
 
-def test_documents_are_those_of_the_treebank_or_ten_sentences():
+def test_documents_come_from_the_treebank_or_have_ten_sentences():
     blocks = list(read_blocks(SAMPLE))
     documents = documents_of(blocks, 2)
     assert [block for document in documents for block in document] == blocks
@@ -155,7 +153,7 @@ def test_documents_are_those_of_the_treebank_or_ten_sentences():
     assert [len(document) for document in documents_of(bare, 5)] == [4, 4, 4, 4, 4, 3]
 
 
-def test_an_interval_is_that_of_the_normal_approximation():
+def test_bootstrap_intervals_match_the_normal_approximation():
     # 300 of 400 sentences of one token are right: the standard error is sqrt(0.75 * 0.25 / 400).
     counts = [(int(i < 300), 1) for i in range(400)]
     score, low, high = bootstrap(counts)

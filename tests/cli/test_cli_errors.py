@@ -1,4 +1,4 @@
-"""A wrong use of a command ends with one message on stderr, without a traceback."""
+"""Misuse of a command ends with one message on stderr, without a traceback."""
 
 import errno
 import shlex
@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from spacy_hpyp.cli import hpyp
 
-# The exit code when typer reads the arguments.
+# The exit code for arguments that typer rejects.
 USAGE = 2
 
 
 @pytest.fixture(scope="module")
 def files(toy, tmp_path_factory):
-    """Pipelines, texts and `.spacy` files, good and bad ones, in one directory."""
+    """Good and bad pipelines, texts and `.spacy` files in one directory."""
     folder = tmp_path_factory.mktemp("files")
     nlp = toy.trained()
     nlp.to_disk(folder / "trained")
@@ -68,12 +68,12 @@ ROWS = [
 
 
 def files_below(folder):
-    """The files of a folder, and when each was written last."""
+    """The files of a folder, with their modification times."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_a_wrong_use_ends_with_a_message(files, monkeypatch, row):
+def test_misuse_ends_with_a_message(files, monkeypatch, row):
     arguments, problem, *code = row
     monkeypatch.chdir(files)
     before = files_below(files)
@@ -85,7 +85,7 @@ def test_a_wrong_use_ends_with_a_message(files, monkeypatch, row):
     assert files_below(files) == before
 
 
-def test_with_debug_the_traceback_is_shown_before_the_message(files):
+def test_debug_shows_the_traceback_before_the_message(files):
     call = ["rank", str(files / "blank"), str(files / "text.txt")]
     plain = CliRunner().invoke(hpyp, call)
     assert "Traceback" not in plain.stderr
@@ -95,7 +95,7 @@ def test_with_debug_the_traceback_is_shown_before_the_message(files):
 
 
 @pytest.mark.parametrize("error", [MemoryError("x"), TypeError("x"), NumbaError("x")])
-def test_an_error_of_the_program_is_not_taken_for_a_wrong_use(monkeypatch, error):
+def test_internal_errors_are_not_reported_as_misuse(monkeypatch, error):
     def fail(*_, **__):
         raise error
 
@@ -103,7 +103,7 @@ def test_an_error_of_the_program_is_not_taken_for_a_wrong_use(monkeypatch, error
     assert CliRunner().invoke(hpyp, ["rank", "model", "-"]).exception is error
 
 
-def test_a_full_disk_is_reported_and_leaves_what_was_there(files, monkeypatch):
+def test_a_full_disk_is_reported_and_keeps_the_old_file(files, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -13,9 +13,7 @@ from spacy_hpyp.pipeline.corpus import mark_sentence
 
 @pytest.fixture(scope="module", name="folder")
 def files(toy, trained, tmp_path_factory):
-    """A pipeline of this package and one with spaCy's own parser, both trained too little, and
-    treebanks.
-    """
+    """An undertrained pipeline of this package, one with spaCy's own parser, and treebanks."""
     folder = tmp_path_factory.mktemp("errors")
     trained.to_disk(folder / "pipeline")
     sentences = toy.sentences(60)
@@ -45,7 +43,7 @@ def evaluate(folder, model, *options, data="dev.spacy", exit_code=0):
     return srsly.read_json(output) if exit_code == 0 else None, done
 
 
-def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, folder):
+def test_syntactic_words_have_their_own_tags_in_all_tables(toy, folder):
     text = "".join(toy.conllu(sentence, [1]) for sentence in toy.sentences(60)[30:])
     (folder / "dev.conllu").write_text(text, encoding="utf8")
     of_words, of_tokens = (
@@ -54,7 +52,7 @@ def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, fo
     assert of_words == of_tokens
 
 
-def test_errors_are_those_of_the_scores(folder):
+def test_error_tables_match_the_scores(folder):
     scores, done = evaluate(folder, "pipeline")
     errors = scores["errors"]
     assert f"{100 * scores['dep_las']:.2f}" in done.stdout
@@ -68,7 +66,7 @@ def test_errors_are_those_of_the_scores(folder):
 
 
 @pytest.mark.parametrize("model", ["pipeline", "of_spacy"])
-def test_a_sentence_without_a_tree_is_left_out_alone_whatever_the_scorer(folder, model):
+def test_every_scorer_skips_only_the_sentence_without_a_tree(folder, model):
     vocab = spacy.blank("en").vocab
     docs = list(DocBin().from_disk(folder / "dev.spacy").get_docs(vocab))
     tags, deps = ["DT"] * 9, ["ROOT", *[""] * 8]
@@ -90,7 +88,7 @@ def test_a_sentence_without_a_tree_is_left_out_alone_whatever_the_scorer(folder,
         ("blank", "dev.spacy", "should have a parser"),
     ],
 )
-def test_data_without_heads_and_models_without_a_parser_are_refused(folder, model, data, problem):
+def test_data_without_heads_and_models_without_a_parser_are_rejected(folder, model, data, problem):
     _, done = evaluate(folder, model, data=data, exit_code=1)
     assert problem in " ".join(done.stderr.split())
 
@@ -100,7 +98,7 @@ def test_calibration_needs_a_component_that_writes_probabilities(folder):
     assert "head_prob" in done.stderr
 
 
-def test_calibration_is_that_of_the_probabilities_of_the_parser(toy, trained, folder):
+def test_calibration_uses_the_probabilities_of_the_parser(toy, trained, folder):
     scores, done = evaluate(folder, "pipeline", "--calibration")
     assert "heads, raw documents" in done.stdout
     nlp = toy.copy(trained, decoding="mbr")
@@ -116,13 +114,13 @@ def test_calibration_is_that_of_the_probabilities_of_the_parser(toy, trained, fo
     found, expected = scores["calibration"]["heads"], calibrate(choices)
     for name in ("tokens", "confidence", "accuracy", "expected_calibration_error", "auroc"):
         assert found[name] == pytest.approx(expected[name])
-    # One particle is always sure.
+    # A single particle is always certain.
     settings = "--calibration", "--components.hpyp_parser.particles", 1
     scores, _ = evaluate(folder, "pipeline", *settings)
     assert scores["calibration"]["heads"]["confidence"] == 1.0
 
 
-def test_gold_tags_take_the_tagger_out(toy, folder):
+def test_gold_tags_replace_the_tagger(toy, folder):
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser")

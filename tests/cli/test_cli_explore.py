@@ -34,11 +34,11 @@ def texts(elements):
     return " ".join(str(each.value) for each in elements)
 
 
-def test_streamlit_can_run_the_file_by_itself():
+def test_streamlit_can_run_the_file_alone():
     assert "show_page" in runpy.run_path(explore.__file__)
 
 
-def test_a_page_shows_all_that_a_generative_parser_finds(folder, monkeypatch):
+def test_the_page_shows_all_results_of_a_generative_parser(folder, monkeypatch):
     page = opened(folder, "pipeline", monkeypatch)
     titles = "Trees,Other trees,Surprisal,What comes next,Tokens".split(",")
     assert [each.value for each in page.subheader] == titles
@@ -49,7 +49,7 @@ def test_a_page_shows_all_that_a_generative_parser_finds(folder, monkeypatch):
     assert len(page.dataframe) == 2
 
 
-def test_what_is_missing_is_said(folder, monkeypatch):
+def test_the_page_explains_missing_results(folder, monkeypatch):
     said = texts(opened(folder, "blank", monkeypatch).info)
     assert "has found a tree" in said
     assert "need an hpyp_parser" in said
@@ -59,7 +59,7 @@ def test_what_is_missing_is_said(folder, monkeypatch):
     assert "cannot be loaded" in texts(opened(folder, "damaged", monkeypatch).error)
 
 
-def test_streamlit_is_run_on_this_machine_with_settings_of_its_own(folder, monkeypatch):
+def test_streamlit_runs_locally_with_its_own_settings(folder, monkeypatch):
     lines = []
     monkeypatch.setattr(runpy, "run_module", lambda name, run_name: lines.append([name, *sys.argv]))
     monkeypatch.setattr(sys, "argv", [])

@@ -1,4 +1,4 @@
-"""`hpyp guides`: the training corpus with guides that have not seen it."""
+"""`hpyp guides`: the training corpus with guides from a parser that has not seen it."""
 
 import command_line
 import numpy as np
@@ -13,7 +13,7 @@ from spacy_hpyp.pipeline.corpus import create_conllu_corpus
 
 @pytest.fixture(scope="module")
 def folder(toy, trained, tmp_path_factory):
-    """A trained pipeline, and what it was trained on in one file and in two."""
+    """A trained pipeline, and its training corpus in one file and in two."""
     folder = tmp_path_factory.mktemp("annotate")
     trained.to_disk(folder / "pipeline")
     docs = [toy.doc(trained.vocab, sentence) for sentence in toy.sentences()]
@@ -52,8 +52,8 @@ def test_a_directory_is_read_as_one_corpus_and_threads_change_nothing(folder):
         np.testing.assert_array_equal(read_guide(one).head_probs, read_guide(other).head_probs)
 
 
-def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(toy, tmp_path):
-    # Every second word is written together with the one before it.
+def test_conllu_keeps_multiword_tokens_and_guides_each_word(toy, tmp_path):
+    # Every second word shares a token with the previous word.
     text = "".join(
         toy.conllu(sentence, range(1, len(sentence.words), 2)) for sentence in toy.sentences()
     )

@@ -19,7 +19,7 @@ SHORT = ("--order", 3, "--sweeps", 4)
 
 @pytest.fixture(scope="module")
 def files(toy, trained, tmp_path_factory):
-    """The toy treebank as a .spacy file and as text, other sentences, a pipeline and an n-gram
+    """The toy treebank as .spacy and text files, other sentences, a pipeline and an n-gram
     model.
     """
     folder = tmp_path_factory.mktemp("files")
@@ -43,11 +43,11 @@ def table(*arguments):
     return " ".join(run("perplexity", *arguments).output.split())
 
 
-def test_ngram_trains_the_model_that_the_function_trains(files, tmp_path):
+def test_ngram_trains_the_same_model_as_the_function(files, tmp_path):
     expected = train_ngram_model(read_sentences(files / "train.spacy"), order=3, sweeps=4)
     saved = (files / "model").read_bytes()
     assert saved == expected.to_bytes()
-    # Lines of the same words in several files are the same text.
+    # The same lines in several files are the same text.
     lines = (files / "train.txt").read_text(encoding="utf8").splitlines(keepends=True)
     (tmp_path / "a.txt").write_text("".join(lines[:10]), encoding="utf-8-sig")
     (tmp_path / "b.txt").write_text("".join(lines[10:]), encoding="utf8")
@@ -80,7 +80,7 @@ def test_perplexity_prints_the_sum_over_sentences(files, name, tmp_path):
     assert ("upper bound" in shown) == (name == "pipeline")
 
 
-def test_spelled_words_make_bits_a_character(files, tmp_path):
+def test_spelling_enables_bits_per_character(files, tmp_path):
     run("ngram", files / "train.spacy", tmp_path / "own", "--spelling", *SHORT)
     spelled, plain = (
         figures(tmp_path, model, files / "dev.txt", "--tokenized")
@@ -112,7 +112,7 @@ def test_generate_shows_the_most_probable_sentences_with_their_trees(toy, traine
     assert saved[0]["heads"] == [token.head.i for token in expected[0]]
 
 
-def test_an_n_gram_model_generates_as_a_parser_does(files, tmp_path):
+def test_an_n_gram_model_generates_like_a_parser(files, tmp_path):
     options = ("-n", 60, "-b", 4, "--min-length", 3, "--max-length", 9, "--seed", 2)
     run("generate", files / "model", *options, "-o", tmp_path / "best.jsonl")
     saved = list(srsly.read_jsonl(tmp_path / "best.jsonl"))
@@ -153,7 +153,7 @@ def test_self_train_adds_the_words_of_a_text_and_keeps_settings(toy, files, tmp_
         ("self-train pipeline empty.txt out", "no words"),
     ],
 )
-def test_errors_are_said_without_a_traceback(files, monkeypatch, arguments, problem):
+def test_errors_are_reported_without_a_traceback(files, monkeypatch, arguments, problem):
     monkeypatch.chdir(files)
     assert problem in " ".join(run(*arguments.split(), exit_code=1).output.split())
     assert not (files / "out" / "model-last").exists()

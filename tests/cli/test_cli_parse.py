@@ -1,4 +1,4 @@
-"""`hpyp parse`: what comes out is CoNLL-U, and has what was put in."""
+"""`hpyp parse`: the output is valid CoNLL-U and keeps the input."""
 
 import re
 
@@ -35,9 +35,7 @@ TREEBANK = """\
 
 
 def sentences_of(text):
-    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserted is what the format's
-    own checks ask for.
-    """
+    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserts that they are valid."""
     assert text.endswith("\n\n")
     found = []
     for block in text[:-2].split("\n\n"):
@@ -57,7 +55,7 @@ def sentences_of(text):
             assert row[3] in UPOS
             features = [] if row[5] == "_" else row[5].split("|")
             assert features == sorted(features, key=str.lower)
-            # A form may have blanks within, as words of Vietnamese have.
+            # A form may contain spaces, as in Vietnamese.
             assert row[1] == " ".join(row[1].split())
             seen = {i}
             while head:
@@ -87,7 +85,7 @@ def model(trained, tmp_path_factory):
     return path
 
 
-def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, tmp_path):
+def test_parsed_text_has_trees_probabilities_and_spaces(model, write, tmp_path):
     done = run("hpyp", "parse", model, write(TEXT), "--output", tmp_path / "new" / "out.conllu")
     assert "Saved trees" in done.output
     found = sentences_of((tmp_path / "new" / "out.conllu").read_text(encoding="utf8"))
@@ -111,7 +109,7 @@ def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, 
     ]
 
 
-def test_what_is_sure_stands_in_misc(toy, tmp_path, write):
+def test_confidence_is_written_to_misc(toy, tmp_path, write):
     toy.trained(decoding="mbr", **toy.pools).to_disk(tmp_path / "model")
     out = run("hpyp", "parse", tmp_path / "model", write("the dog sleeps.\n")).stdout
     ((_, rows),) = sentences_of(out)
@@ -121,7 +119,7 @@ def test_what_is_sure_stands_in_misc(toy, tmp_path, write):
         assert 0.0 < float(misc["TagProb"]) <= 1.0
 
 
-def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path):
+def test_reading_the_output_gives_the_same_words(model, write, tmp_path):
     path = tmp_path / "out.conllu"
     run("hpyp", "parse", model, write(TEXT), write(TREEBANK, "bank.conllu"), "-o", path)
     text = path.read_text(encoding="utf8")
@@ -135,14 +133,14 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
         for span in doc.sents
     ]
     assert words == theirs == ours
-    # And once more: what was written then is written again.
+    # Parse the output, too: its words are kept.
     run("hpyp", "parse", model, path, "-o", tmp_path / "again.conllu")
     assert (tmp_path / "again.conllu").read_text(encoding="utf8").count("\n\n") == len(words)
     again = sentences_of((tmp_path / "again.conllu").read_text(encoding="utf8"))
     assert [[row[1] for row in rows if row[0].isdigit()] for _, rows in again] == words
 
 
-def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(model, write):
+def test_words_sentences_multiword_tokens_and_comments_are_kept(model, write):
     done = run(
         "hpyp", "parse", model, write("\ufeff" + TREEBANK.replace("\n", "\r\n"), "bank.conllu")
     )
@@ -154,11 +152,11 @@ def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(mod
     assert "HeadProb=0.1" not in done.stdout
     assert (values["sent_id"], values["newdoc id"], other["sent_id"]) == ("mine-1", "d1", "bank-2")
     assert "# note\n" in done.stdout
-    # Tags are the pipeline's own; it has nothing to say of lemmas, parts of speech and features.
+    # Tags are the pipeline's own. It predicts no lemmas, parts of speech or features.
     assert rows[0][2:6] == ["Ada", "PROPN", rows[0][4], "Number=Sing"]
 
 
-def test_stdin_is_parsed_where_there_is_no_file(model):
+def test_stdin_is_parsed_without_a_file(model):
     from spacy.cli import app
     from typer.testing import CliRunner
 
@@ -171,7 +169,7 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
         assert len(sentences_of(done.stdout)) == 2
 
 
-def test_comments_that_are_there_twice_are_written_twice(model, write):
+def test_repeated_comments_are_kept(model, write):
     bank = TREEBANK.replace("# note\n", "# note = one\n# note = two\n# note = two\n")
     done = run("hpyp", "parse", model, write(bank, "bank.conllu"))
     assert re.findall("# note.*", done.stdout) == ["# note = one", "# note = two", "# note = two"]
@@ -192,7 +190,7 @@ def test_comments_that_are_there_twice_are_written_twice(model, write):
         (b"item,text", "table.csv", [], "is a table"),
     ],
 )
-def test_what_cannot_be_done_is_an_error_that_says_so_and_leaves_what_was_there(
+def test_bad_input_is_reported_and_keeps_the_old_output(
     content, name, options, problem, model, write
 ):
     old = write("old", "out.conllu")
@@ -201,7 +199,7 @@ def test_what_cannot_be_done_is_an_error_that_says_so_and_leaves_what_was_there(
     assert old.read_text() == "old"
 
 
-def test_a_pipeline_without_a_parser_is_an_error(write, tmp_path):
+def test_a_pipeline_without_a_parser_is_rejected(write, tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "model")
@@ -209,7 +207,7 @@ def test_a_pipeline_without_a_parser_is_an_error(write, tmp_path):
     assert "it has no parser" in done.output
 
 
-def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows():
+def test_labels_words_and_features_become_valid_conllu():
     words = ["New York", "NP", "\n", "x", "y", "!", "z"]
     doc = Doc(
         spacy.blank("en").vocab,
@@ -219,7 +217,7 @@ def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows
         pos=["PROPN", "CONJ", "SPACE", "", "", "PUNCT", "EOL"],
         morphs=["Case=Nom|Number=Sing", "", "", "", "", "", ""],
         lemmas=["New  York", "a|b", "\n", "", "_", "!", "z"],
-        # "x" hangs on white space, and there are three roots.
+        # "x" is attached to white space, and there are three roots.
         heads=[0, 0, 1, 2, 4, 5, 0],
         deps=["ROOT", "NP-SBJ", "dep", "nsubj||obj", "ROOT", "ROOT", "ROOT"],
         sent_starts=[True, *[False] * 6],
@@ -241,7 +239,7 @@ def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows
     assert rows[1][9] == "Label=NP-SBJ"
 
 
-def test_white_space_that_is_the_root_leaves_the_tree_to_its_first_word():
+def test_the_first_word_replaces_a_white_space_root():
     doc = Doc(
         spacy.blank("en").vocab,
         words=["\n", "a", "b"],
@@ -253,7 +251,7 @@ def test_white_space_that_is_the_root_leaves_the_tree_to_its_first_word():
     assert write_sentence(doc[:1], "s") == ""
 
 
-def test_random_trees_over_words_and_white_space_pass():
+def test_random_trees_with_white_space_become_valid_conllu():
     rng = np.random.default_rng(0)
     vocab = spacy.blank("en").vocab
     for _ in range(200):
@@ -310,7 +308,7 @@ def test_multiword_tokens_are_written_with_their_words():
 
 
 @pytest.mark.parametrize(("pos", "expected"), [(["DET", ""], ["DET", "X"]), (["", ""], ["X", "X"])])
-def test_words_without_a_part_of_speech_are_x(pos, expected):
+def test_words_without_a_part_of_speech_become_x(pos, expected):
     doc = Doc(
         spacy.blank("en").vocab, words=["the", "dog"], pos=pos, heads=[1, 1], deps=["det", "ROOT"]
     )
@@ -327,7 +325,7 @@ def test_words_without_a_part_of_speech_are_x(pos, expected):
         (["", ""], ["_", "_"]),
     ],
 )
-def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
+def test_tags_that_are_parts_of_speech_are_omitted(tags, expected):
     doc = Doc(
         spacy.blank("en").vocab, words=["the", "dog"], tags=tags, heads=[1, 1], deps=["det", "ROOT"]
     )
@@ -335,7 +333,7 @@ def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
     assert [line[4] for line in lines] == expected
 
 
-def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):
+def test_keep_limits_conllu_input_to_sentences_or_text(model, write):
     text = (
         TREEBANK
         + "\n# newpar\n1\tKim\t_\t_\t_\t_\t_\t_\t_\t_\n"

@@ -1,4 +1,4 @@
-"""`hpyp compact`, the package that spaCy makes of its result, and `hpyp precompile`."""
+"""`hpyp compact`, the spaCy package of its result, and `hpyp precompile`."""
 
 import pytest
 import spacy
@@ -8,7 +8,7 @@ from command_line import run
 from spacy_hpyp.arc_standard.particle_filter import particle_filter
 
 
-def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugin(
+def test_compact_pipelines_predict_the_same_and_their_packages_require_the_plugin(
     trained, tmp_path
 ):
     trained.to_disk(tmp_path / "pipeline")
@@ -36,7 +36,7 @@ def test_a_pipeline_is_not_overwritten(trained, tmp_path):
     assert "is the pipeline itself" in " ".join(done.stderr.split())
 
 
-def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
+def test_precompile_compiles_the_code_of_a_pipeline(trained, tmp_path):
     trained.to_disk(tmp_path / "pipeline")
     done = run("hpyp", "precompile", tmp_path / "pipeline")
     assert "hpyp_parser: " in done.output
@@ -45,7 +45,7 @@ def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
 
 
 @pytest.mark.slow
-def test_without_a_pipeline_the_components_are_trained_for_a_moment():
+def test_precompile_without_a_pipeline_trains_components_briefly():
     done = run("hpyp", "precompile")
     for component in ("hpyp_parser", "easy_first_tagger", "easy_first_parser"):
         assert f"{component}: " in done.output

@@ -1,4 +1,4 @@
-"""`hpyp rank`: which sentences to correct next."""
+"""`hpyp rank`: the sentences to correct next."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def test_a_sentence_may_have_no_text_in_its_comments(folder, toy, write):
     assert {row["text"] for row in found} == {" ".join(s.words) for s in toy.sentences()[:2]}
 
 
-def test_the_first_of_all_are_the_top(folder):
+def test_top_selects_the_first_sentences_of_all_files(folder):
     files = folder / "gold.conllu", folder / "text.txt"
     everything = ranked(folder, *files)
     assert len({row["file"] for row in everything}) == 2
@@ -73,7 +73,7 @@ def test_the_first_of_all_are_the_top(folder):
     assert len(ranked(folder, *files, "--top", 1000)) == len(everything)
 
 
-def test_sentences_of_texts_are_found_or_lines(folder):
+def test_text_is_segmented_or_read_line_by_line(folder):
     (long,) = ranked(folder, folder / "text.txt", "-l", "-n", 1)
     assert long["text"].startswith("Ada near")
     assert long["sentence"] == 2
@@ -86,7 +86,7 @@ def test_sentences_of_texts_are_found_or_lines(folder):
     assert "\n   Mona sleeps .\n" in shown
 
 
-def test_sentences_are_ranked_by_their_tags_or_those_of_a_guide(folder):
+def test_sentences_are_ranked_by_their_tags_or_guide_tags(folder):
     rows = ranked(folder, folder / "gold.conllu", "--by", "tags")
     for row in rows:
         tags = [float(re.search(r"TagProb=([0-9.]+)", word[9])[1]) for word in words_of(row)]
@@ -104,13 +104,13 @@ def test_sentences_are_ranked_by_their_tags_or_those_of_a_guide(folder):
 
 
 @pytest.mark.parametrize(("option", "sign"), [((), 1), (("--most-confident",), -1)])
-def test_sentences_can_be_ranked_by_the_errors_of_a_word(folder, option, sign):
+def test_sentences_can_be_ranked_by_errors_per_word(folder, option, sign):
     found = ranked(folder, folder / "gold.conllu", "--by", "rate", *option)
     values = [sign * row["expected_wrong_arcs"] / row["words"] for row in found]
     assert all(one >= other - 1e-3 for one, other in zip(values, values[1:]))
 
 
-def test_conllu_can_be_read_back(folder):
+def test_conllu_output_can_be_read_back(folder):
     output = folder / "new" / "out.conllu"
     rows = ranked(folder, folder / "gold.conllu")
     done = command_line.run(
@@ -126,11 +126,11 @@ def test_conllu_can_be_read_back(folder):
         assert row["conllu"].strip() in block
         assert f"# expected_wrong_arcs = {row['expected_wrong_arcs']:.4f}" in block.splitlines()
         assert "HeadProb=" in block
-    # It reads its own output.
+    # The command reads its own output.
     assert len(ranked(folder, output)) == 20
 
 
-def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder, write):
+def test_conllu_keeps_multiword_tokens_comments_and_misc(folder, write):
     words = "1\tthe\t_\t_\t_\t_\t_\t_\t_\tGloss=a\n2\tdog\t_\t_\t_\t_\t_\t_\t_\t_\n"
     head = "# newdoc id = d\n# sent_id = mine\n# note\n1-2\tthedog" + "\t_" * 8
     bank = f"{head}\n{words}\n# rank = 7\n{words}\n"
@@ -150,7 +150,7 @@ def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder,
     assert len(ranked(folder, path)) == 2
 
 
-def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(folder, write):
+def test_lemmas_are_kept_and_all_scripts_are_written_unescaped(folder, write):
     row = "1\t\u0b85\t\u0b86\tNOUN\t_\tCase=Nom\t_\t_\t_\t_\n\n"
     path = write(row, "bank.conllu")
     shown = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "jsonl").stdout
@@ -168,7 +168,7 @@ def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(f
         ("blank", "text.txt", "finds no sentences"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(folder, model, text, problem):
+def test_unusable_input_is_rejected(folder, model, text, problem):
     output = folder / "refused.txt"
     done = command_line.run(
         "hpyp", "rank", folder / model, folder / text, "-o", output, exit_code=1

@@ -1,4 +1,4 @@
-"""`hpyp reading`: whether predictors predict reading times."""
+"""`hpyp reading`: prediction of reading times."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ of_times = partial(run, "--time", "time", "--text-by", "text", "--baseline", "le
 
 @pytest.fixture
 def table(tmp_path):
-    """Four texts, in which a bit costs 3 ms, and 2 ms more at the next word."""
+    """Four texts in which a bit costs 3 ms, and 2 ms more at the next word."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(
         {"text": np.repeat([*"abcd"], 250), "length": rng.integers(1, 10, 1000).astype(float)}
@@ -39,9 +39,7 @@ def change(table, **columns):
     return table
 
 
-def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_left_out(
-    table, tmp_path
-):
+def test_effects_lie_in_their_intervals_and_predict_held_out_texts(table, tmp_path):
     output = tmp_path / "figures.json"
     of_times(table, "--predict", "surprisal", "--predict", "random", "--output", output)
     figures = srsly.read_json(output)
@@ -50,8 +48,8 @@ def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_lef
     assert [*found["texts"]] == [*"abcd"]
     assert all(gain > 20.0 for gain in found["texts"].values())
     assert found["gain"]["value"] == pytest.approx(sum(found["texts"].values()))
-    # Two predictors that have nothing to say lose about as many halves of a nat for each of the
-    # texts as they would win where they were learned.
+    # On each text, two uninformative predictors lose about as many halves of a nat as they gain
+    # where they are learned.
     assert -8.0 < random["gain"]["value"] < 2.0
     assert found["explained"] > 0.3
     (difference,) = figures["differences"]
@@ -65,7 +63,7 @@ def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_lef
     assert effects["surprisal"]["standardized"] == pytest.approx(3.0 * 32**0.5, rel=0.1)
 
 
-def test_a_formula_has_interactions_with_those_of_the_words_before(table, tmp_path):
+def test_formulas_include_lagged_interactions(table, tmp_path):
     length = np.arange(1000) % 7 + 1
     for formula, count in (("surprisal * length", 9), ("surprisal + surprisal:length", 6)):
         options = ("--baseline", "np.log(length)", "--predict", formula, "-o", tmp_path / "f.json")
@@ -76,7 +74,7 @@ def test_a_formula_has_interactions_with_those_of_the_words_before(table, tmp_pa
         assert len(columns) == count
 
 
-def test_a_mixed_model_has_the_effects_of_several_readers(table, tmp_path):
+def test_a_mixed_model_finds_effects_across_readers(table, tmp_path):
     rows = pd.read_csv(table, sep="\t")
     rng = np.random.default_rng(1)
     readers = []
@@ -108,9 +106,9 @@ def test_rows_without_a_time_are_left_out(table):
     assert "993" in of_times(change(table, time=times)).output
 
 
-def test_what_no_regression_can_be_made_of_is_said(table):
+def test_tables_unfit_for_regression_are_reported(table):
     def said(*arguments):
-        # A message is broken where the screen ends.
+        # Messages are wrapped at the width of the screen.
         return " ".join(of_times(*arguments, exit_code=1).stderr.split())
 
     assert "no column 'surprise'" in said(table, "--predict", "surprise")

@@ -15,7 +15,7 @@ VOID = {"meta", "link", "br", "img"}
 
 
 class Page(HTMLParser):
-    """The elements, links and text of a page, which has to be well-formed."""
+    """The elements, links and text of a page. The page must be well-formed."""
 
     def __init__(self, text):
         super().__init__()
@@ -80,7 +80,7 @@ def _page_of_spacy(folder):
 
 
 @pytest.mark.parametrize("name", ["page", "page_of_spacy"])
-def test_a_page_loads_nothing_and_text_of_the_data_is_no_markup(name, request):
+def test_pages_load_nothing_and_escape_the_data(name, request):
     page = request.getfixturevalue(name)
     assert all(link.startswith("data:image/svg+xml;base64,") for link in page.links)
     assert not {"script", "iframe", "object", "b"} & set(page.tags)
@@ -88,7 +88,7 @@ def test_a_page_loads_nothing_and_text_of_the_data_is_no_markup(name, request):
         assert strange in page.text
 
 
-def test_a_page_has_what_the_pipeline_has(page, page_of_spacy):
+def test_a_page_shows_the_results_that_the_pipeline_has(page, page_of_spacy):
     own, spacys = page.text, page_of_spacy.text
     for text in (own, spacys):
         assert "arcs wrong, gold" in text
@@ -97,7 +97,7 @@ def test_a_page_has_what_the_pipeline_has(page, page_of_spacy):
     assert "No component gives the probabilities" in spacys
 
 
-def test_scores_are_those_of_evaluate(folder, page):
+def test_scores_match_evaluate(folder, page):
     output = folder / "scores.json"
     command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", output)
     scores = srsly.read_json(output)
@@ -105,7 +105,7 @@ def test_scores_are_those_of_evaluate(folder, page):
         assert re.search(rf"{name}{scores[key]:.4g}", page.text)
 
 
-def test_a_page_needs_the_library_that_draws_it(folder, monkeypatch):
+def test_a_missing_plotting_library_is_reported(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     arguments = folder / "of_spacy", folder / "dev.spacy", folder / "no.html"
     done = command_line.run("hpyp", "report", *arguments, exit_code=1)

@@ -1,4 +1,4 @@
-"""`hpyp split`: the parts of a treebank, whichever of them it has."""
+"""`hpyp split`: the parts of a treebank, and replacements for missing ones."""
 
 import pytest
 from command_line import run
@@ -11,7 +11,7 @@ WORD = "1\tw{0}\t_\tX\t_\t_\t0\troot\t_\t_\n"
 
 
 def treebank(folder, **counts):
-    """A treebank with so many sentences of each part."""
+    """A treebank with the given number of sentences in each part."""
     folder.mkdir(exist_ok=True)
     for part, count in counts.items():
         text = "".join(f"# sent_id = {part}-{i}\n{WORD.format(i)}\n" for i in range(count))
@@ -26,7 +26,7 @@ def ids(folder, part):
     ]
 
 
-def test_parts_that_are_there_are_written_as_they_are(tmp_path):
+def test_existing_parts_are_copied_unchanged(tmp_path):
     name = treebank(tmp_path / "bank", train=7, dev=2, test=3)
     shown = run("hpyp", "split", name, tmp_path / "out").stdout
     assert "7 to train, 2 to dev, 3 to test" in " ".join(shown.split())
@@ -39,7 +39,7 @@ def test_parts_that_are_there_are_written_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("train", "held_out"), [(50, [5, 15, 25, 35, 45]), (3, [2]), (250, [10, 11, 30, 31])]
 )
-def test_without_a_development_part_sentences_all_over_the_training_part_are_held_out(
+def test_a_missing_development_part_is_sampled_across_the_training_part(
     train, held_out, option, tmp_path
 ):
     done = run("hpyp", "split", treebank(tmp_path / "bank", train=train), tmp_path / "out", *option)
@@ -53,7 +53,7 @@ def test_without_a_development_part_sentences_all_over_the_training_part_are_hel
     assert "test is dev" in done.stderr
 
 
-def test_only_documents_with_trees_are_held_out_and_those_after_them_begin_documents(tmp_path):
+def test_held_out_documents_have_trees_and_their_successors_begin_documents(tmp_path):
     (tmp_path / "x-train.conllu").write_text(
         "".join(
             f"# newdoc id = d{i}\n# sent_id = {i}\n{WORD.format(i)}\n{WORD.format(i)}\n".replace(
@@ -71,7 +71,7 @@ def test_only_documents_with_trees_are_held_out_and_those_after_them_begin_docum
     assert [block.comments for block in chosen] == [["newdoc id = d57"]]
 
 
-def test_white_space_that_a_treebank_does_not_tell_is_unknown(tmp_path):
+def test_white_space_that_a_treebank_omits_is_unknown(tmp_path):
     words = "1\tw\t_\tX\t_\t_\t0\troot\t_\t_\n2\t.\t_\tX\t_\t_\t1\tpunct\t_\t_\n\n"
     for name in ("train", "dev"):
         (tmp_path / f"a b-{name}.conllu").write_text(words * 20, encoding="utf8")
@@ -86,13 +86,13 @@ def test_white_space_that_a_treebank_does_not_tell_is_unknown(tmp_path):
     assert "c-train.conllu" in run("hpyp", "split", tmp_path / "c", exit_code=1).stderr
 
 
-def test_a_test_part_alone_is_kept(tmp_path):
+def test_a_test_part_without_a_development_part_is_kept(tmp_path):
     run("hpyp", "split", treebank(tmp_path / "bank", train=20, test=4), tmp_path / "out")
     assert ids(tmp_path / "out", "test") == [f"test-{i}" for i in range(4)]
     assert len(ids(tmp_path / "out", "dev")) == 2
 
 
-def test_what_cannot_be_split_is_said(tmp_path):
+def test_missing_and_tiny_training_parts_are_reported(tmp_path):
     name = treebank(tmp_path / "bank", dev=2)
     assert "There is no file" in run("hpyp", "split", name, tmp_path / "out", exit_code=1).stderr
     name = treebank(tmp_path / "one", train=1)
@@ -110,8 +110,8 @@ def test_parts_without_trees_are_replaced(tmp_path):
     assert ids(tmp_path / "out", "test") == ids(tmp_path / "out", "dev") == ["train-5", "train-15"]
 
 
-def test_training_keeps_a_tree(tmp_path):
-    """Of the documents of a treebank only the first has trees."""
+def test_the_training_part_keeps_a_tree(tmp_path):
+    """Only the first document of the treebank has trees."""
     name = treebank(tmp_path, train=110)
     file = tmp_path / "xx-ud-train.conllu"
     trees, unparsed = WORD.format(0) + "\n", WORD.format(0).replace("0\troot", "_\t_") + "\n"
@@ -134,7 +134,7 @@ def test_sentences_without_trees_are_counted_and_kept(tmp_path):
     assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
 
 
-def test_parsed_sentences_are_to_be_trained_on_each_a_document_of_unknown_spaces(tmp_path):
+def test_parsed_sentences_become_training_documents_with_unknown_spaces(tmp_path):
     name = treebank(tmp_path / "bank", train=3, dev=1)
     treebank(tmp_path / "parsed", train=2)
     parsed = tmp_path / "parsed" / "xx-ud-train.conllu"
@@ -151,7 +151,7 @@ def test_parsed_sentences_are_to_be_trained_on_each_a_document_of_unknown_spaces
     assert len(list(read_blocks(tmp_path / "out" / "xx-ud-dev.conllu"))) == 1
 
 
-def test_a_dry_run_prints_what_is_there_and_writes_nothing(tmp_path):
+def test_a_dry_run_prints_counts_and_writes_nothing(tmp_path):
     words = "".join(
         f"{i}\tw{i}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate((3, 4, 0, 3, 3), 1)
     )

@@ -36,7 +36,7 @@ def rows(table):
 
 @pytest.fixture(scope="module")
 def model(toy, trained, tmp_path_factory):
-    """The pipeline, set to look at the words to come, which the command does not."""
+    """The pipeline with settings that look ahead, which the command ignores."""
     assert toy.parser(trained).future_cost == 0.0
     path = tmp_path_factory.mktemp("surprisal") / "model"
     toy.copy(trained, future_cost=1.0).to_disk(path)
@@ -50,7 +50,7 @@ def ngrams(toy, tmp_path_factory):
     return path
 
 
-def test_a_row_has_the_surprisal_of_a_token(model, trained, write):
+def test_each_row_has_the_surprisal_of_a_token(model, trained, write):
     path = write(TEXT)
     found = rows(run(model, path).stdout)
     texts = [TEXT[: TEXT.index("\n\n")], TEXT[TEXT.index("Don") :]]
@@ -88,7 +88,7 @@ def test_offsets_point_at_the_text_in_the_file(model, write, options):
 
 
 @pytest.mark.parametrize("options", [(), ("--per-line",)])
-def test_no_surprisal_depends_on_the_words_to_come(model, write, options):
+def test_surprisal_does_not_depend_on_later_words(model, write, options):
     words = "Zenobia Quux waits near the old blorp frobs a cat .".split()
     whole = rows(run(model, write(" ".join(words)), "-K", 2, *options).stdout)
     for length in range(1, len(words)):
@@ -129,7 +129,7 @@ def test_a_table_whose_rows_are_all_dropped_keeps_its_columns_and_counts(model, 
     assert "0 of 0 rows" in done.stderr
 
 
-def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp_path):
+def test_an_incomplete_table_does_not_replace_another(model, write, tmp_path):
     output = tmp_path / "tables" / "table.tsv"
     output.parent.mkdir()
     output.write_text("old")
@@ -141,7 +141,7 @@ def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp
     assert output.read_text() == "old"
 
 
-def test_beside_a_table_stands_what_it_was_made_by(model, write, tmp_path):
+def test_a_json_file_records_how_a_table_was_made(model, write, tmp_path):
     path, output = write(TEXT), tmp_path / "table.tsv"
     run(model, path, "-K", 20, "-o", output)
     found = srsly.read_json(tmp_path / "table.tsv.json")
@@ -162,7 +162,7 @@ WORDS = "story,word\nb,The\nb,dog\nb,sees\nb,Kim.\na,Ada\na,sleeps.\n"
 
 @pytest.mark.parametrize("name", ["model", "ngrams"])
 @pytest.mark.parametrize(("by", "option"), [("token", ()), ("word", ("-w",)), ("region", ("-r",))])
-def test_the_command_does_what_the_function_does(request, write, name, by, option):
+def test_the_command_gives_the_same_rows_as_the_function(request, write, name, by, option):
     model, path = request.getfixturevalue(name), write(STIMULI, "stimuli.csv")
     expected = spacy_hpyp.surprisal(model, path, by=by, punctuation=False, entropy=True)
     output = path.with_name("rows.csv")
@@ -177,7 +177,7 @@ def test_the_command_does_what_the_function_does(request, write, name, by, optio
                 assert row[column] == (str(value).upper() if column == "known" else str(value))
 
 
-def test_words_come_back_with_lags_frequencies_and_another_model(ngrams, write):
+def test_word_tables_gain_lags_frequencies_and_values_of_another_model(ngrams, write):
     path, counts = write(WORDS, "words.csv"), write("the dog\nthe cat\n", "counts.txt")
     other = write("token,surprisal\nthe,1\ndog,2\nsee,3\ns,4\n", "gpt2.csv")
     options = ("--text-by", "story", "--per-line", "--lags", 1)
@@ -194,7 +194,7 @@ def test_words_come_back_with_lags_frequencies_and_another_model(ngrams, write):
     assert "are unknown to the model" in shown
 
 
-def test_a_text_may_be_stdin(ngrams, write):
+def test_text_can_come_from_stdin(ngrams, write):
     text = "the dog sees a cat.\nAda sleeps.\n"
     named = run(ngrams, write(text), "-l").stdout
     done = CliRunner().invoke(hpyp, ["surprisal", str(ngrams), "-", "-l"], input=text)
@@ -224,7 +224,7 @@ def test_a_text_may_be_stdin(ngrams, write):
         ("model bad.csv -o out.tsv", "'bad.csv' has 3 fields"),
     ],
 )
-def test_options_and_files_that_do_not_fit_are_refused(
+def test_incompatible_options_and_files_are_rejected(
     request, write, monkeypatch, arguments, problem
 ):
     write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt"), write("item,text\n1,Ada\n", "u.csv")

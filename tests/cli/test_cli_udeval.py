@@ -1,4 +1,4 @@
-"""`hpyp udeval`: the official scores, of what `hpyp parse` writes."""
+"""`hpyp udeval`: the official scores of the output of `hpyp parse`."""
 
 import json
 import re
@@ -16,7 +16,7 @@ CYCLE = "1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
 
 @pytest.fixture(scope="module")
 def files(toy, trained, tmp_path_factory):
-    """A trained pipeline, and a treebank with two words under a token, and paragraphs."""
+    """A trained pipeline, and a treebank with a multiword token and paragraphs."""
     folder = tmp_path_factory.mktemp("udeval")
     trained.to_disk(folder / "model")
     text = ""
@@ -37,7 +37,7 @@ def scores(files):
 
 
 @pytest.mark.parametrize("keep", ["text", "sentences", "words"])
-def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
+def test_scores_match_the_official_script(files, scores, keep):
     shown, found = scores
     paths = files / "model", files / "gold.conllu", "-o", files / f"{keep}.conllu"
     run("hpyp", "parse", *paths, "--keep", keep)
@@ -46,8 +46,7 @@ def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
     )
     expected = udeval.evaluate(gold, system)
     for name in METRICS:
-        # Of lemmas and parts of speech this pipeline knows nothing, and what is kept of them is not
-        # its own.
+        # The pipeline predicts no lemmas or parts of speech, and kept ones are not its own.
         if keep == "words" and name in ("Lemmas", "UPOS", "MLAS", "BLEX"):
             assert found[keep][name] == 0.0
         elif name != "UFeats":
@@ -55,7 +54,7 @@ def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
             assert f"{100 * expected[name].f1:.2f}" in shown
 
 
-def test_sentences_without_a_tree_are_left_out_and_said(files, scores, tmp_path):
+def test_sentences_without_a_tree_are_skipped_and_reported(files, scores, tmp_path):
     text = (files / "gold.conllu").read_text(encoding="utf8")
     path, output = tmp_path / "gold.conllu", tmp_path / "scores.json"
     path.write_text(CYCLE + text + CYCLE, encoding="utf8")
@@ -71,7 +70,7 @@ def test_few_sentences_get_an_interval_and_empty_columns_no_score(scores):
     assert [found["text"][name] for name in ("UFeats", "Lemmas")] == [None, 0.0]
 
 
-def test_what_is_given_is_found(scores):
+def test_given_sentences_and_words_score_perfectly(scores):
     _, found = scores
     assert found["sentences"]["Sentences"] == found["words"]["Sentences"] == 1.0
     assert found["words"]["Words"] == found["words"]["Tokens"] == 1.0
@@ -79,7 +78,7 @@ def test_what_is_given_is_found(scores):
     assert found["words"]["LAS"] > 0.5
 
 
-def test_a_treebank_without_trees_or_with_an_empty_form_is_refused(files, tmp_path):
+def test_a_treebank_without_trees_or_with_an_empty_form_is_rejected(files, tmp_path):
     arguments = "hpyp", "udeval", files / "model"
     bad = tmp_path / "bad.conllu"
     bad.write_text(CYCLE)

@@ -1,6 +1,4 @@
-"""Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text
-at once.
-"""
+"""Sentences of files: gold sentences, lines, or sentences found by a pipeline, read lazily."""
 
 import pytest
 import spacy
@@ -16,7 +14,7 @@ def nlp():
     return spacy.blank("en")
 
 
-def test_words_of_tokenized_lines_are_what_stands_between_spaces(write):
+def test_tokenized_lines_are_split_at_white_space(write):
     path = write("Do n't  stop .\n\n \t\nA\u00a0B C\r\nlast line")
     assert list(read_sentences(path)) == [
         ["Do", "n't", "stop", "."],
@@ -34,7 +32,7 @@ def test_a_tokenizer_finds_the_words_of_a_line_but_no_sentences(write, nlp):
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_a_byte_order_mark_is_no_part_of_the_first_word(write, nlp, line_end):
+def test_a_byte_order_mark_is_not_part_of_the_first_word(write, nlp, line_end):
     path = write(line_end.join(["\ufeffThe cat sleeps.", "The \ufeffdog", ""]))
     expected = [["The", "cat", "sleeps."], ["The", "\ufeffdog"]]
     assert list(read_sentences(path)) == expected
@@ -51,7 +49,7 @@ def test_long_paragraphs_are_cut_between_words(write, monkeypatch, space):
     assert max(map(len, found)) <= 50
 
 
-def test_a_paragraph_without_white_space_is_cut_all_the_same(write, monkeypatch):
+def test_a_paragraph_without_white_space_is_cut_anywhere(write, monkeypatch):
     monkeypatch.setattr(paragraphs, "_LONGEST", 50)
     found = [text for _, text in locate_paragraphs(write("x" * 120))]
     assert found == ["x" * 50, "x" * 50, "x" * 20]
@@ -73,7 +71,7 @@ def test_gold_sentences_are_read_without_white_space(tmp_path):
     assert list(read_sentences(tmp_path)) == expected + expected[:2]
 
 
-def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
+def test_text_is_read_lazily(write, nlp, monkeypatch):
     path = write("A sentence here.\n\n" * 1000)
     asked = []
 
@@ -97,7 +95,7 @@ def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
         ("a.spacy", b"abc", "not a .spacy file"),
     ],
 )
-def test_what_cannot_be_read_is_named(write, nlp, name, text, problem):
+def test_errors_name_the_unreadable_file(write, nlp, name, text, problem):
     path = write(text, name)
     for arguments in [{}, {"nlp": nlp}]:
         with pytest.raises(ValueError, match=problem) as error:

@@ -18,8 +18,8 @@ def votes_of(voters, tags, labels):
 
 
 def simulated(words, accuracies, seed=0, *, sure=True):
-    """Projective trees of ten words, whose voters choose the right head so often, or else any
-    other; who is right is surer.
+    """Projective trees of ten words. Voters choose the right head with these accuracies, or else
+    any other head, and are surer when they are right.
     """
     rng = np.random.default_rng(seed)
     n = 10
@@ -43,13 +43,13 @@ def simulated(words, accuracies, seed=0, *, sure=True):
     return ballots, Ballots(*both, offsets)
 
 
-def test_who_says_the_same_is_a_group():
+def test_voters_with_the_same_choice_form_a_group():
     choice = np.array([[3, 3, 5], [ABSENT, 4, ABSENT], [1, 2, 1]], dtype=np.int32)
     numbers = np.arange(1.0, 10.0).reshape(3, 3, 1)
     groups = group_voters(choice, numbers, [(choice, 5)])
     assert groups.word.tolist() == [0, 0, 1, 2, 2]
     assert groups.choice.tolist() == [3, 5, 4, 1, 2]
-    # A number and five categories of each voter; then pairs of it and those before it.
+    # A number and five categories of each voter; then pairs with the voters before it.
     columns = {"0": 0, "1": 6, "01": 12, "2": 13, "02": 19, "12": 20}
     assert groups.features.shape[1] == 21
     assert groups.features[:, columns["0"]].tolist() == [1, 0, 0, 7, 0]
@@ -62,7 +62,7 @@ def test_who_says_the_same_is_a_group():
     assert groups.features[1].sum() == 3.0
 
 
-def test_what_is_learned_is_a_maximum():
+def test_learned_weights_are_a_maximum():
     rng = np.random.default_rng(1)
     word = np.repeat(np.arange(200), rng.integers(1, 4, size=200))
     groups = Groups(word, np.zeros(len(word), dtype=np.int32), rng.normal(size=(len(word), 5)))
@@ -76,11 +76,11 @@ def test_what_is_learned_is_a_maximum():
         assert objective(weights + step) < objective(weights)
     share = shares(groups, weights)
     assert np.all(np.bincount(word, share) < 1.0)
-    # Sums of what is known about the right ones are as expected, but for the prior.
+    # Feature sums of the right groups match their expectation, except for the prior.
     np.testing.assert_allclose(groups.features.T @ (right - share), 2.0 * weights, atol=1e-3)
 
 
-def test_what_says_nothing_gets_small_weights_and_what_says_much_large_ones():
+def test_uninformative_features_get_small_weights():
     rng = np.random.default_rng(2)
     n = 3000
     right = rng.random(n) < 0.5
@@ -103,7 +103,7 @@ def test_the_votes_of_a_word_sum_to_one():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_trees_are_recognised(n):
+def test_is_tree_and_is_projective_accept_exactly_the_right_trees(n):
     trees = [heads for heads in product(range(NONE, n), repeat=n) if is_tree(np.array(heads))]
     assert len(trees) == n ** (n - 1)
     projective = [heads for heads in trees if is_projective(np.array(heads))]
@@ -111,7 +111,7 @@ def test_trees_are_recognised(n):
     assert len(projective) == [1, 2, 7, 30, 143][n - 1]
 
 
-def test_voters_are_right_together_more_often_than_the_best_of_them():
+def test_combined_voters_beat_the_best_voter():
     _, gold = simulated(1500, [0.75, 0.8, 0.7])
     votes = votes_of(["a", "b", "c"], ["X", "Y"], ["ROOT", "dep"])
     votes.learn(gold)
@@ -119,7 +119,7 @@ def test_voters_are_right_together_more_often_than_the_best_of_them():
     elected = votes.elect(ballots)
     right = elected.heads == gold.heads[:, -1]
     assert right.mean() > 0.9
-    # Accuracies of voters, each known within 0.01 (one standard error).
+    # Accuracies of voters, each estimated within 0.01 (one standard error).
     assert np.mean(ballots.heads == gold.heads[:, -1:], axis=0).max() < 0.84
     for start in ballots.offsets[:-1]:
         heads = elected.heads[start : start + 10]
@@ -149,14 +149,14 @@ def test_confidence_is_calibrated():
     ballots, gold = simulated(6000, [0.75, 0.8], seed=1, sure=False)
     elected = votes.elect(ballots)
     right = elected.heads == gold.heads[:, -1]
-    # Of 6000 words 0.9 are right: a standard error is 0.004, and choosing the best tree makes words
-    # depend on each other.
+    # With 6000 words and an accuracy of 0.9, a standard error is 0.004. Choosing the best tree
+    # makes words depend on each other.
     assert abs(right.mean() - elected.head_probability.mean()) < 0.03
     agree = ballots.heads[:, 0] == ballots.heads[:, 1]
     assert elected.head_probability[agree].mean() > elected.head_probability[~agree].mean() + 0.05
 
 
-def test_a_voter_may_say_nothing():
+def test_voters_may_abstain():
     ballots, gold = simulated(500, [0.9, 0.8])
     votes = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"])
     votes.learn(gold)

@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster make the same bytes, whoever is killed."""
+"""Workers of a Ray cluster write the same bytes, whichever process is killed."""
 
 import os
 import signal
@@ -21,10 +21,10 @@ TEXT = "".join(
 
 @pytest.fixture(scope="session")
 def ray():
-    """A cluster of this machine, which all commands of this process use."""
+    """A cluster on this machine, shared by all commands of this process."""
     ray = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
-        # Workers have to find the tasks of this file.
+        # Workers must be able to import the tasks of this file.
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         settings = {
@@ -45,7 +45,7 @@ def model(trained, tmp_path_factory):
 
 
 def load_writer(seconds, marks):
-    """Writes texts, slowly if it is told; where a folder says so, a word ends its worker."""
+    """Return a function that writes texts, optionally slowly. Marked words kill its worker."""
     seconds = float(seconds)
 
     def write(path, name, file):
@@ -61,7 +61,7 @@ def load_writer(seconds, marks):
 
 
 def make(ray, text, output, marks, *, seconds="0", workers=2):
-    """Make what is missing; returns the problems of the shards that ended."""
+    """Make the missing files, and return the problems of finished shards."""
     task = Task(partial(load_writer, seconds, str(marks)), Path(output), "txt")
     task.begin({"command": "test"})
     shards = [one for one in find_shards([Path(text)]) if one.number not in task.done()]
@@ -69,14 +69,12 @@ def make(ray, text, output, marks, *, seconds="0", workers=2):
 
 
 def files_of(folder):
-    """The complete files; others are removed when theirs is written again."""
+    """The complete files. Incomplete files are removed when their shard is written again."""
     files = [path for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".tmp"]
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
-def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(
-    ray, model, write, tmp_path
-):
+def test_parse_output_is_the_same_without_ray_and_with_any_workers(ray, model, write, tmp_path):
     paths = [write(TEXT, f"{name}.txt") for name in "abc"]
     common = ("hpyp", "parse", model, *paths, "--ray", "auto")
     for workers in (1, 2):
@@ -87,7 +85,7 @@ def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(
     assert len(parsed) == 3
     run("hpyp", "parse", model, *paths, "-o", tmp_path / "alone.conllu")
     assert "".join(parsed) == (tmp_path / "alone.conllu").read_text("utf8")
-    # The same command does nothing again, and another one is refused.
+    # Repeating the command does nothing, and a different command is rejected.
     assert "Saved 0 shards" in run(*common, "-o", tmp_path / "by-1").output
     done = run(*common, "--per-line", "-o", tmp_path / "by-1", exit_code=1)
     assert "per_line was False, and is True" in " ".join(done.output.split())
@@ -95,7 +93,7 @@ def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(
 
 @pytest.fixture(scope="module")
 def undisturbed(ray, tmp_path_factory):
-    """Texts, a folder of marks, and the files that are made of the texts if nothing happens."""
+    """Texts, a folder of marks, and the files that an undisturbed run makes of the texts."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "texts").mkdir()
     for number in range(6):
@@ -105,7 +103,7 @@ def undisturbed(ray, tmp_path_factory):
     return folder / "texts", folder, files_of(folder / "out")
 
 
-def test_a_worker_that_dies_is_replaced_and_a_shard_that_kills_three_is_left(
+def test_dead_workers_are_replaced_and_shards_that_kill_three_are_skipped(
     ray, undisturbed, tmp_path
 ):
     text, marks, expected = undisturbed
@@ -119,7 +117,7 @@ def test_a_worker_that_dies_is_replaced_and_a_shard_that_kills_three_is_left(
     assert files_of(tmp_path / "out") == expected
 
 
-def test_a_driver_that_is_killed_is_started_again(ray, undisturbed, tmp_path):
+def test_rerunning_a_killed_driver_completes_the_output(ray, undisturbed, tmp_path):
     text, marks, expected = undisturbed
     program = (
         "import ray; ray.init('local', num_cpus=1, log_to_driver=False, include_dashboard=False)\n"
@@ -137,7 +135,7 @@ def test_a_driver_that_is_killed_is_started_again(ray, undisturbed, tmp_path):
     assert files_of(tmp_path) == expected
 
 
-def test_problems_are_named(ray, undisturbed, model, write, tmp_path):
+def test_problems_are_reported(ray, undisturbed, model, write, tmp_path):
     text, _, _ = undisturbed
     assert "soon" in make(ray, text, tmp_path / "out", tmp_path, seconds="soon")[0]
     task = Task(partial(load_writer, "0", ""), tmp_path / "other", "txt")

@@ -1,4 +1,4 @@
-"""Each file is a shard, which becomes one file of the output, without Ray."""
+"""Each file is a shard and becomes one output file, without Ray."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ SENTENCES = "The dog sees 3 cats. Ada sleeps.\n\nKim waits near the old bird.\n\
 
 
 def upper(path, name, file):
-    """Writes a text in capitals, after a first line that is always written."""
+    """Write a text in capitals, after a first line that is always written."""
     file.write(f"{name}\n")
     file.write(path.read_text("utf8").upper())
 
@@ -29,7 +29,7 @@ def test_files_are_found_in_folders(write, tmp_path):
         find_shards([tmp_path / "w"])
 
 
-def test_a_shard_is_complete_or_not_there(write, tmp_path):
+def test_a_shard_is_written_completely_or_not_at_all(write, tmp_path):
     task = Task(lambda: upper, tmp_path / "out", "txt")
     task.begin({"command": "x"})
     shards = find_shards([write("good", "a.txt"), write(b"not \xff UTF-8", "b.txt")])
@@ -65,7 +65,7 @@ READ = {"entropy": False, "per_line": False, "particles": None, "segment_with": 
         ("surprisal", ["-w", "--no-punctuation"], surprisal._load_writer, {**OF_WORDS, **READ}),
     ],
 )
-def test_workers_write_what_one_process_writes(
+def test_workers_write_the_same_bytes_as_one_process(
     model, write, tmp_path, command, options, load, settings
 ):
     path = write(SENTENCES)

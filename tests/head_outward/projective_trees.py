@@ -13,7 +13,7 @@ Tree = tuple[int, ...]
 
 
 def is_projective_tree(heads: Sequence[int]) -> bool:
-    """Whether heads are those of a projective tree with one child of the root."""
+    """Tell whether heads form a projective tree with one child of the root."""
     if list(heads).count(NONE) != 1:
         return False
     above: list[set[int]] = []
@@ -58,11 +58,11 @@ def score(scores: ChartScores, heads: Sequence[int]) -> float:
 def random_scores(
     n: int, seed: int, *, scale: float = 2.0, impossible: float = 0.0, with_siblings: bool = True
 ) -> ChartScores:
-    """Normal scores, some of them minus infinity; what is never read is not a number.
+    """Normal scores, some of them minus infinity. Unread scores are not numbers.
 
     scale (float): Their standard deviation.
-    impossible (float): How probable it is that an event is impossible.
-    with_siblings (bool): Whether the next child depends on the one before.
+    impossible (float): The probability that an event is impossible.
+    with_siblings (bool): Whether the next child depends on the previous one.
     """
     rng = np.random.default_rng(seed)
 

@@ -1,5 +1,5 @@
-"""Models of two tags and two words, and in plain Python what they are made of: the events of a tree
-and what each is given.
+"""Models of two tags and two words, and their definition in plain Python: the events of a tree and
+their contexts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,12 +31,12 @@ from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 
 deepest = compiled(deepest)
 
-#: Positions of what is no word.
+#: Positions without a word.
 ROOT, NULL = "ROOT", "NULL"
-#: In place of the tag of a child.
+#: Outcome in place of a child's tag.
 STOP = "STOP"
 
-#: As the paper's are.
+#: The contexts of the paper.
 PAPER = HeadOutwardContexts(
     tag=[["direction+parent.tag", "sibling.tag", "parent.word+parent.case"]],
     word=[["child.tag", "direction+parent.tag", "parent.word+parent.case"]],
@@ -55,7 +55,7 @@ EXPERTS = HeadOutwardContexts(
     distance=[["child.tag", "parent.tag", "direction"], ["sibling.distance", "child.case"]],
     label=[["child.tag", "parent.tag"], ["distance", "child.children"]],
 )
-#: Such as dynamic programming cannot cope with.
+#: Contexts that rule out dynamic programming.
 GRANDPARENTS = HeadOutwardContexts(
     tag=[["parent.tag", "direction", "grandparent.tag+grandparent.direction", "sibling.tag"]],
     word=[["child.tag", "parent.word", "grandparent.word"]],
@@ -80,7 +80,7 @@ class Tree(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event, and its context.
+    """An event and its context.
 
     distribution (str): Its name.
     outcome (int | str): A number, or `STOP`.
@@ -119,7 +119,7 @@ def random_trees(
 
 
 def arrays_of(trees: Sequence[Tree]) -> Sentences:
-    """Trees as the package has them."""
+    """Convert trees to the package's arrays."""
     return join([np.array(tree, dtype=np.int32) for tree in trees])
 
 
@@ -133,13 +133,12 @@ def make_model(
 ) -> HeadOutwardModel:
     """A model of two tags and two words that has seen some trees, with random weights.
 
-    sweeps (int): How often they are visited, with hyperparameters sampled after each sweep if they
-    are.
-    settings: Of `EstimatorSettings`.
+    sweeps (int): The number of visits. Sampled hyperparameters are resampled after each sweep.
+    settings: Arguments of `EstimatorSettings`.
     """
     rule = VocabularySettings(universal_unknown_words(), 1, 1)
     model = HeadOutwardModel(contexts, rule, EstimatorSettings(**settings))
-    # The other tag and the other word are those that are not known.
+    # The second tag and the second word stand for unknown ones.
     vocabulary = Vocabulary(
         ["a"], [UNKNOWN], ["A"], np.zeros(3, np.int64), np.empty(0, np.int32), rule.rule
     )
@@ -156,7 +155,7 @@ def make_model(
 
 
 def learning(model: HeadOutwardModel, events: int = 1000) -> HeadOutwardDistributions:
-    """The model while it learns, with room for some events."""
+    """Return the model in its learning state, with room for some events."""
     gradient = no_gradient(model.weights)
     pools = {}
     for name, conditional in model.conditionals.items():
@@ -187,7 +186,7 @@ def events_of_tree(tree: Tree) -> Iterator[Event]:
 
 
 def _children(tree: Tree, head: int, direction: int) -> list[int]:
-    """Those on one side, the nearest first."""
+    """The children on one side, the nearest first."""
     children = [child for child, other in enumerate(tree.heads) if other == head]
     return (
         [c for c in children if c > head]
@@ -242,7 +241,7 @@ def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
 
 
 def number(name: str, value: int | str | tuple, model: HeadOutwardModel) -> int:
-    """The number of what a context element has read."""
+    """The number of a value that a context element has read."""
     if isinstance(value, tuple):
         found = 0
         for part, own in zip(name.split("+"), value):
@@ -267,19 +266,17 @@ def _size(name: str, model: HeadOutwardModel) -> int:
 
 
 def outcomes_of(model: HeadOutwardModel, name: str) -> int:
-    """How many outcomes a distribution has. Behind the tags there is STOP."""
+    """The number of outcomes of a distribution. STOP follows the tags."""
     sizes = (len(model.tags) + 2, len(model.vocabulary), CASES, 2, DISTANCES, len(model.labels))
     return dict(zip(DISTRIBUTIONS, sizes))[name]
 
 
 def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
-    """The probability of an event by the definition of pools, from the seating of each of their
-    experts.
-    """
+    """The probability of an event by the definition of pools, from each expert's seating."""
     name = event.distribution
     franchise, weights = model.franchises[name], model.weights[name]
     conditional = model.conditionals[name]
-    # The symbols that experts and then gates read, each once.
+    # The symbols read by experts and then gates, without duplicates.
     gates = {"tag": ("parent.tag", "sibling.tag"), "case": ("child.tag",)}.get(
         name, ("child.tag", "parent.tag")
     )

@@ -1,5 +1,5 @@
-"""The chart against enumeration of all projective trees of short sentences, and its trees in longer
-ones.
+"""The chart compared with enumeration of all projective trees of short sentences, and its trees of
+longer sentences.
 """
 
 from itertools import product
@@ -14,8 +14,8 @@ from spacy_hpyp.head_outward.k_best import k_best
 
 TREES = {n: np.array(projective_trees(n), dtype=np.int32) for n in range(1, 6)}
 
-#: Scores of sentences of up to five words; of small and of great differences, with and without
-#: siblings and events that are impossible.
+#: Scores of sentences of up to five words: with small or large differences, and with or without
+#: siblings and impossible events.
 KINDS = list(product((2.0, 300.0), (0.0, 0.1), (True, False)))
 CASES = {
     n: [
@@ -34,7 +34,7 @@ def enumerate_scores(n, scores):
 
 
 def probabilities(found):
-    """The probabilities of trees with some scores, at least one of them finite."""
+    """The probabilities of trees from their scores, at least one of which is finite."""
     weights = np.exp(found - found.max())
     return weights / weights.sum()
 
@@ -44,7 +44,7 @@ def close(found, expected):
 
 
 @each_length
-def test_best_tree_is_the_best_of_all(n):
+def test_best_tree_has_the_highest_score(n):
     for scores in CASES[n]:
         expected = enumerate_scores(n, scores)
         heads, found = best_tree(scores)
@@ -54,13 +54,13 @@ def test_best_tree_is_the_best_of_all(n):
 
 
 @each_length
-def test_inside_sum_is_that_over_all_trees(n):
+def test_inside_sum_matches_enumeration(n):
     for scores in CASES[n]:
         assert close(inside(scores).total, np.logaddexp.reduce(enumerate_scores(n, scores)))
 
 
 @each_length
-def test_marginals_are_those_of_all_trees(n):
+def test_marginals_match_enumeration(n):
     for scores in CASES[n]:
         found = enumerate_scores(n, scores)
         expected = np.zeros((n, n))
@@ -72,7 +72,7 @@ def test_marginals_are_those_of_all_trees(n):
 
 
 @each_length
-def test_k_best_trees_are_all_trees_from_the_best_on(n):
+def test_k_best_lists_all_trees_from_best_to_worst(n):
     for scores in CASES[n]:
         expected = enumerate_scores(n, scores)
         possible = {
@@ -103,7 +103,7 @@ def test_minimum_bayes_risk_tree_has_the_greatest_sum_of_marginals(n):
 
 
 @pytest.mark.parametrize("scores", LONG)
-def test_long_sentences_have_the_same_properties(scores):
+def test_charts_of_long_sentences_are_consistent(scores):
     chart = inside(scores)
     probability = marginals(scores, chart)
     assert np.all(probability >= 0.0)
@@ -118,10 +118,8 @@ def test_long_sentences_have_the_same_properties(scores):
     assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
 
 
-def test_scores_of_any_size_have_the_same_marginals():
-    """A sum over trees of all scores times e to the power of a constant for each word is that power
-    times the sum.
-    """
+def test_shifting_scores_does_not_change_marginals():
+    """A constant that is added to all scores of a word's events is added to the log-sum."""
     scores = random_scores(30, 7)
     chart = inside(scores)
     shift = np.random.default_rng(0).normal(0.0, 1e4, 30)
@@ -133,7 +131,7 @@ def test_scores_of_any_size_have_the_same_marginals():
     assert np.allclose(marginals(moved, there), marginals(scores, chart), atol=1e-6)
 
 
-def test_impossible_sentences_have_trees_but_no_probability():
+def test_impossible_sentences_have_a_tree_with_probability_zero():
     scores = random_scores(6, 0, impossible=1.0)
     chart = inside(scores)
     assert chart.total == -np.inf

@@ -1,6 +1,4 @@
-"""Estimators by settings: each against its formula in plain Python, on counts that are made by
-hand.
-"""
+"""Estimators by settings, each compared with its formula in plain Python on handmade counts."""
 
 from collections import Counter
 from math import log
@@ -20,7 +18,7 @@ LISTS = HeadOutwardContexts(
     distance=[[]],
     label=[["child.tag", "direction"]],
 )
-#: Contexts that are seen, and others.
+#: Trees with known contexts, and other trees.
 TREES = random_trees(12, seed=2)
 OTHERS = random_trees(30, seed=9)
 #: Eisner's constants.
@@ -28,12 +26,12 @@ FINER, COARSEST = 3.0, 0.5
 
 
 class Estimate:
-    """Probabilities from the counts of some trees, by back-off from each context to the one that is
-    one element shorter.
+    """Probabilities from the counts of some trees, backing off from each context to the context
+    that is one element shorter.
 
     model (HeadOutwardModel): The source of context lists and hyperparameters.
-    trees (list[Tree]): The trees that have been seen.
-    minimal (bool): Whether coarser contexts count the finer ones and not what was seen in them.
+    trees (list[Tree]): The observed trees.
+    minimal (bool): Whether coarser contexts count finer contexts instead of observations.
     """
 
     def __init__(self, model, trees, minimal=False):
@@ -48,7 +46,7 @@ class Estimate:
                         for length in range(len(context)):
                             self.seen[event.distribution][context[:length], event.outcome] += 1
         if minimal:
-            # A coarser context counts one for each finer one that an outcome was seen in.
+            # A coarser context counts each finer context of an outcome once.
             for name, seen in self.seen.items():
                 for length in range(model.conditionals[name].columns.shape[1], 0, -1):
                     finer = {
@@ -72,9 +70,7 @@ class Estimate:
         return total
 
     def count(self, name, context, outcome):
-        """How often an outcome, all outcomes, and how many different ones were seen in a
-        context.
-        """
+        """The counts of an outcome, of all outcomes, and of different outcomes in a context."""
         here = {dish: count for (where, dish), count in self.seen[name].items() if where == context}
         return here.get(outcome, 0), sum(here.values()), len(here)
 
@@ -83,8 +79,8 @@ class Estimate:
 
 
 def eisner(estimate, name, context, outcome):
-    """Raw counts, smoothed with 3 of the coarser context, and 0.5 of the uniform distribution at
-    the end (Eisner 1996).
+    """Raw counts, smoothed with 3 times the coarser context and finally 0.5 times the uniform
+    distribution (Eisner 1996).
     """
     last = (
         len(estimate.model.conditionals[name].experts[0]) > 0
@@ -97,8 +93,8 @@ def eisner(estimate, name, context, outcome):
 
 
 def restaurants(estimate, name, context, outcome):
-    """With one table for each outcome, under the model's discounts and strengths (Teh 2006,
-    equation 5).
+    """One table for each outcome, with the model's discounts and strengths (Teh 2006, equation
+    5).
     """
     if (
         len(context) == 0
@@ -125,7 +121,7 @@ def assert_agrees(model, estimate, back_off):
 
 
 @pytest.mark.parametrize("uniform_roots", [True, False])
-def test_eisners_estimator_is_his_formula_on_raw_counts(uniform_roots):
+def test_eisners_estimator_matches_his_formula_on_raw_counts(uniform_roots):
     model = make_model(LISTS, TREES, prior="eisner", uniform_roots=uniform_roots)
     assert_agrees(model, Estimate(model, TREES), eisner)
 
@@ -138,13 +134,13 @@ def test_eisners_estimator_is_his_formula_on_raw_counts(uniform_roots):
         ("pitman-yor", "sampled", True),
     ],
 )
-def test_minimal_paths_count_one_for_each_finer_context(prior, hyperparameters, uniform_roots):
+def test_minimal_paths_count_each_finer_context_once(prior, hyperparameters, uniform_roots):
     settings = {"prior": prior, "hyperparameters": hyperparameters, "uniform_roots": uniform_roots}
     model = make_model(LISTS, TREES, counts="minimal", **settings)
     assert_agrees(model, Estimate(model, TREES, minimal=True), restaurants)
 
 
-def test_raw_counts_have_neither_seating_nor_hyperparameters():
+def test_raw_counts_ignore_seating_and_hyperparameters():
     given = (("sampled", "sampled", 0.2), ("minimal", "fixed", 0.8))
     first, second = (
         make_model(LISTS, TREES, prior="eisner", counts=c, hyperparameters=h, discount=d)
@@ -159,7 +155,7 @@ def test_raw_counts_have_neither_seating_nor_hyperparameters():
 
 
 def tiers_of(model, name):
-    """Discounts and strengths by the length of the context."""
+    """Discounts and strengths by context length."""
     return model.franchises[name].discount, model.franchises[name].strength
 
 
@@ -181,7 +177,7 @@ def test_hyperparameters_are_sampled_and_dirichlet_processes_have_no_discount(pr
 
 
 @pytest.mark.parametrize(("prior", "discount"), [("pitman-yor", 0.3), ("dirichlet", 0.0)])
-def test_fixed_hyperparameters_are_those_of_the_settings_and_eisners_constants(prior, discount):
+def test_fixed_hyperparameters_come_from_settings_and_eisners_constants(prior, discount):
     model = make_model(LISTS, TREES, prior=prior, hyperparameters="fixed", discount=0.3)
     expected = {
         "tag": ([1.0, *[discount] * 3], [0.0, COARSEST, FINER, FINER]),

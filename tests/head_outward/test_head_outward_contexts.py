@@ -1,4 +1,4 @@
-"""Context elements, against what their names say of random trees."""
+"""Context elements compared with a reference reader on random trees."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ from spacy_hpyp.text.elements import reads_classes
 
 events_of = compiled(events_of)
 
-#: The elements that read no classes.
+#: Elements that read no classes.
 PLAIN = {name: element for name, element in ELEMENTS.items() if not reads_classes([name])}
 
 
@@ -48,8 +48,8 @@ TREES = [FLAT, *random_trees(20, seed=4, lengths=(1, 4, 6), labels=1)]
 
 
 def read_all(lists, distribution, trees=TREES):
-    """The model, the symbols that its experts of one element each read at the events of trees
-    (events, experts), and the outcomes.
+    """The model, the symbols that one-element experts read at the events of trees (events,
+    experts), and the outcomes.
     """
     given = {"tag": [[]], "word": [], "case": [], DISTRIBUTIONS[distribution]: lists}
     model = make_model(HeadOutwardContexts(**given))
@@ -64,7 +64,7 @@ def read_all(lists, distribution, trees=TREES):
 
 
 @pytest.mark.parametrize("distribution", [TAG, LABEL])
-def test_every_element_reads_what_its_name_says(distribution):
+def test_every_element_matches_the_reference_reader(distribution):
     names = [name for name, (_, _, first) in PLAIN.items() if first <= distribution]
     model, found, outcomes = read_all([[name] for name in names], distribution)
     events = [
@@ -87,14 +87,14 @@ def test_every_element_reads_what_its_name_says(distribution):
         ["grandparent.direction", "child.children", "distance", "child.left.word"],
     ],
 )
-def test_joined_elements_are_one_for_each_combination(names):
+def test_joined_elements_number_each_combination(names):
     _, found, _ = read_all([[name] for name in names] + [["+".join(names)]], LABEL)
     apart, joined = [tuple(row[:-1]) for row in found], [row[-1] for row in found]
     assert len(set(apart)) > 2
     assert len(set(apart)) == len(set(joined)) == len(set(zip(apart, joined)))
 
 
-def test_experts_share_what_they_read_and_back_off_in_their_order():
+def test_experts_share_elements_and_keep_their_back_off_order():
     lists = [["child.tag", "parent.tag"], ["direction"], ["parent.tag", "child.tag", "direction"]]
     elements, columns, gates = compile_contexts(lists, "word", ["child.tag", "sibling.tag"])
     assert columns.tolist() == [[0, 1, NONE], [2, NONE, NONE], [1, 0, 2]]
@@ -106,7 +106,7 @@ def test_experts_share_what_they_read_and_back_off_in_their_order():
     assert np.all(elements[:, 2:] == NONE)
 
 
-def test_each_element_is_known_from_one_distribution_on():
+def test_elements_are_available_once_they_are_generated():
     for name, (_, _, first) in ELEMENTS.items():
         for place, distribution in enumerate(DISTRIBUTIONS):
             if place >= first:
@@ -114,7 +114,7 @@ def test_each_element_is_known_from_one_distribution_on():
             else:
                 with pytest.raises(ValueError, match="not generated before"):
                     compile_contexts([[name]], distribution)
-    # A child is generated tag by word by case.
+    # A child's tag is generated first, then its word, then its case.
     assert [ELEMENTS[f"child.{what}"][2] for what in ("tag", "word", "case", "children")] == [
         1,
         2,
@@ -123,9 +123,9 @@ def test_each_element_is_known_from_one_distribution_on():
     ]
 
 
-def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
+def test_words_without_a_class_are_their_own_class():
     elements, _, _ = compile_contexts([["parent.class", "sibling.class:2", "parent.word"]], "tag")
-    # Of two words, of ROOT, and of what does not exist.
+    # Two words, ROOT, and a missing word.
     fine, coarse, word = with_classes(elements, ["0110", ""])[:, elements.shape[1] :].tolist()
     assert [fine, coarse] == [[4, 1, 2, 3], [5, 1, 2, 3]]
     assert not any(word)
@@ -146,6 +146,6 @@ def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
         ({"distance": [["sibling.word", "sibling.distance"]]}, None),
     ],
 )
-def test_contexts_that_a_chart_cannot_read_are_found(lists, problem):
+def test_contexts_unsuitable_for_a_chart_are_reported(lists, problem):
     given = {"tag": [["parent.tag"]], "word": [], "case": [], **lists}
     assert unchartable(conditionals(HeadOutwardContexts(**given))) == problem

@@ -1,4 +1,4 @@
-"""The events of a tree against their definition in plain Python, and how they are seated."""
+"""The events of a tree compared with their definition in plain Python, and their seating."""
 
 from collections import Counter
 
@@ -42,7 +42,7 @@ TREES = random_trees(40, seed=3, lengths=(1, 2, 4, 6))
 
 
 def customers_of(model, name, tree):
-    """Each event's outcome, and its context under each expert, by its definition."""
+    """Each event's outcome and its context under each expert, by definition."""
     for event in events_of_tree(tree):
         if event.distribution == name:
             outcome = outcomes_of(model, name) - 1 if event.outcome == STOP else event.outcome
@@ -57,7 +57,7 @@ def customers_of(model, name, tree):
 
 
 def found_in(model, name, trees):
-    """The same as the package has it."""
+    """The same customers according to the package."""
     pool, sentences = getattr(learning(model), name), arrays_of(trees)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
         parts = (part[start:end] for part in sentences[:4])
@@ -67,7 +67,7 @@ def found_in(model, name, trees):
             yield (dish, *(context_of(pool.experts, place)[1] for place in places))
 
 
-def test_events_of_a_tree_that_is_made_by_hand():
+def test_a_handmade_tree_has_the_expected_events():
     tree = Tree([4, 1, 0], [0, 1, 0], [1, NONE, 1], [1, NONE, 0])
     assert [event for event in events_of_tree(tree) if event.distribution == "tag"] == [
         Event("tag", 0, 1, NULL, 0, 0),
@@ -83,7 +83,7 @@ def test_events_of_a_tree_that_is_made_by_hand():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_events_are_those_of_the_definition(kind):
+def test_events_match_the_definition(kind):
     model = make_model(MODELS[kind])
     for name in DISTRIBUTIONS:
         expected = [customer for tree in TREES for customer in customers_of(model, name, tree)]

@@ -1,4 +1,4 @@
-"""Probabilities of trees, against their definition in plain Python and sums over all trees."""
+"""Probabilities of trees compared with their definition in plain Python and sums over all trees."""
 
 from functools import cache
 from itertools import product
@@ -28,7 +28,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import best_trees, parse, tree_log_probabilities
 
-#: With a distribution that reads the sibling only after the tag.
+#: Contexts in which a distribution after the tag's is the first to read the sibling.
 LATE_SIBLINGS = HeadOutwardContexts(
     tag=[["parent.tag", "direction"]],
     word=[["child.tag", "sibling.word"]],
@@ -52,15 +52,14 @@ def model_of(kind):
     return make_model(MODELS[kind], random_trees(15))
 
 
-#: The log-probability that a tree of four words, of twenty events, may lose when a model is
-#: frozen.
+#: The log-probability that freezing may cost a tree of four words and twenty events.
 TOLERANCE = 20 * PRECISION
 
 
 @cache
 def trees_of(kind, number, labelled=False):
-    """All trees of a sentence, with all labels or the first one, and their log-probabilities by
-    their definition.
+    """All trees of a sentence, with all labels or the first label, and their log-probabilities by
+    definition.
     """
     words, tags = SENTENCES[number]
     model, found = model_of(kind), {}
@@ -74,7 +73,7 @@ def trees_of(kind, number, labelled=False):
 
 
 def batch(sentences=SENTENCES):
-    """The words, tags and offsets of sentences that are parsed together."""
+    """The words, tags and offsets of sentences in one batch."""
     words, tags = (np.concatenate(part).astype(np.int32) for part in zip(*sentences))
     return words, tags, offsets_of([len(words) for words, _ in sentences])
 
@@ -87,7 +86,7 @@ def arrays(tree):
     ("kind", "labelled"),
     [*((kind, False) for kind in MODELS), ("without siblings", True), ("grandparents", True)],
 )
-def test_log_probability_of_a_tree_is_the_sum_over_its_events(kind, labelled):
+def test_tree_log_probability_is_the_sum_over_events(kind, labelled):
     for number, (words, tags) in enumerate(SENTENCES[:2] if labelled else SENTENCES):
         for tree, expected in trees_of(kind, number, labelled).items():
             sentence = arrays(Tree(words, tags, *tree))
@@ -95,7 +94,7 @@ def test_log_probability_of_a_tree_is_the_sum_over_its_events(kind, labelled):
             assert found.sum() == pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_log_probabilities_are_those_of_each_word():
+def test_word_log_probabilities_sum_the_events_of_each_word():
     tree = Tree([4, 1, 0, 5], [0, 1, 0, 1], (1, NONE, 3, 1), (1, NONE, 0, 1))
     model = model_of("experts")
     expected = np.zeros(4)
@@ -108,7 +107,7 @@ def test_log_probabilities_are_those_of_each_word():
 
 
 @pytest.mark.parametrize("kind", CHARTABLE)
-def test_k_best_trees_are_all_trees_with_their_scores(kind):
+def test_k_best_lists_all_trees_with_their_scores(kind):
     for number, (words, tags) in enumerate(SENTENCES):
         expected = {heads: p for (heads, _), p in trees_of(kind, number).items()}
         rows = (np.array(part, np.int32) for part in (words, tags))
@@ -122,7 +121,7 @@ def test_k_best_trees_are_all_trees_with_their_scores(kind):
 
 
 @pytest.mark.parametrize("kind", ["siblings", "experts"])
-def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(kind):
+def test_total_probability_grows_with_sentence_length_but_stays_below_one(kind):
     lists = {
         "siblings": {
             "tag": [["parent.tag", "sibling.tag", "sibling.word"]],
@@ -134,7 +133,7 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
             "distance": [["child.tag", "direction"]],
         },
     }[kind]
-    # Mostly of short sentences, so that the model stops soon.
+    # Train mostly on short sentences, so that the model stops early.
     model = make_model(
         HeadOutwardContexts(**lists, case=[]), random_trees(200, lengths=(1, 1, 1, 1, 2))
     )
@@ -146,19 +145,19 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
         found = np.exp(parses.log_probability).sum()
         assert found > 0.0
         totals.append(totals[-1] + found)
-    # The other sentences are longer, or empty: ROOT may have STOP in the place of its
-    # child's tag.
+    # The other sentences are longer, or empty: ROOT may generate STOP instead of its child's
+    # tag.
     nothing = Tree([0], [0], (NONE,), (NONE,))
     root = next(events_of_tree(nothing))
     without = probability(model, nothing, root._replace(outcome=STOP))
     assert 0.0 < without < 0.1
-    # A distance is generated, and is not always that at which the tree puts the child.
+    # The generated distance need not match the distance in the tree.
     assert (0.5 if kind == "experts" else 0.9) < totals[-1] < 1.0 - without
 
 
 @pytest.mark.parametrize("consensus", [False, True])
 @pytest.mark.parametrize("kind", CHARTABLE)
-def test_parses_are_those_that_enumeration_finds(kind, consensus):
+def test_parses_match_enumeration(kind, consensus):
     words, tags, offsets = batch()
     found = parse(model_of(kind).frozen, words, tags, offsets, consensus=consensus, threads=1)
     for number, (start, end) in enumerate(zip(offsets, offsets[1:])):
@@ -181,7 +180,7 @@ def test_parses_are_those_that_enumeration_finds(kind, consensus):
 
 
 @pytest.mark.parametrize("kind", LABELLED)
-def test_labels_are_the_most_probable_ones_of_the_tree(kind):
+def test_labels_are_the_most_probable_for_the_tree(kind):
     words, tags, offsets = batch()
     found = parse(model_of(kind).frozen, words, tags, offsets, consensus=False, threads=1)
     different = set()

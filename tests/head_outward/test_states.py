@@ -1,5 +1,5 @@
-"""Latent states are drawn from their posterior: against enumeration of all assignments, and against
-the prior (Geweke 2004).
+"""Latent states are drawn from their posterior: comparison with enumeration of all assignments, and
+with the prior (Geweke 2004).
 """
 
 import itertools
@@ -38,7 +38,7 @@ from spacy_hpyp.hpyp.hyperparameters import resample
 
 WITH_STATES = (SYNTACTIC, SEMANTIC, LDA)
 VOCABULARY = 3
-#: By the number of elements of a context.
+#: Strengths by context length.
 TINY_STRENGTHS = (0.7, 1.3, 0.4)
 
 
@@ -57,12 +57,12 @@ def dependents_of(*documents):
     )
 
 
-#: Five words, two of which have the same parent, and a word that is a parent in both documents.
+#: Five words: two words have the same parent, and one word is a parent in both documents.
 TINY = dependents_of([[(0, None), (1, 0)], [(1, None)]], [[(1, 1), (0, None)]])
 
 
 def fixed(kind):
-    """An empty model with hyperparameters that are not all the same."""
+    """An empty model with fixed, unequal hyperparameters."""
     model = new_model(kind, 2, VOCABULARY)
     for franchise in (model.states, model.words):
         franchise.strength[:] = TINY_STRENGTHS[: len(franchise.strength)]
@@ -70,7 +70,7 @@ def fixed(kind):
 
 
 def unseated(dependents):
-    """The states of words that are not seated, and room for their probabilities."""
+    """The states of unseated words, and room for their probabilities."""
     return np.full(len(dependents.word), NONE, dtype=np.int32), np.empty(len(dependents.word))
 
 
@@ -85,9 +85,9 @@ def run(model, dependents, steps, seed=0):
     return visited
 
 
-# The words of LDA have no parent that could be dropped first or last.
+# Words have no parent in LDA, so back-off has no order there.
 @pytest.mark.parametrize("kind", [SYNTACTIC, SEMANTIC, LDA])
-def test_states_are_visited_as_often_as_they_are_probable(kind, monkeypatch):
+def test_states_are_visited_as_often_as_the_posterior_predicts(kind, monkeypatch):
     monkeypatch.setattr(test_franchise, "DISCOUNT", (0.0, 0.0, 0.0))
     monkeypatch.setattr(test_franchise, "STRENGTH", TINY_STRENGTHS)
 
@@ -148,7 +148,7 @@ def context_at(model, dependents, i, condition, context):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_word_is_predicted_by_all_others_and_probabilities_sum_to_one(kind):
+def test_words_are_predicted_from_all_others_and_probabilities_sum_to_one(kind):
     model, dependents, state = trained(kind)
     rng, workspace = (
         np.random.default_rng(1),
@@ -157,8 +157,7 @@ def test_a_word_is_predicted_by_all_others_and_probabilities_sum_to_one(kind):
     of_states, of_words = np.empty(model.count), np.empty(12)
     for i in range(0, len(state), 7):
         model = reserve_words(model, 2)
-        # A Gibbs step of a copy, and what it does before it draws: the customers that leave are the
-        # same.
+        # Compare a Gibbs step of a copy with its parts before the draw: the same customers leave.
         copied = type(model)(
             *(type(part)(*map(np.copy, part)) for part in model[:2]), model.of_documents
         )
@@ -184,10 +183,10 @@ def test_a_word_is_predicted_by_all_others_and_probabilities_sum_to_one(kind):
         seat_word(model, dependents.word[i], state[i], condition, context, rng)
 
 
-# Geweke's test: documents whose words, states, seating and hyperparameters are drawn together, in
-# two ways.
+# Geweke's test: draw the words, states, seating and hyperparameters of documents jointly in two
+# ways.
 
-#: Two documents; the words are drawn anew.
+#: Two documents; their words are redrawn.
 SHAPE = dependents_of(
     [[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]]
 )
@@ -213,8 +212,8 @@ def unseat_sentence(model, dependents, number, state, rng):
 
 @jit
 def generate_sentence(model, dependents, order, number, state, rng):
-    """Draw the states and words of a sentence, parents first, each from what is predicted by all
-    before.
+    """Draw the states and words of a sentence, parents first, each from its prediction given all
+    earlier draws.
     """
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     of_states, of_words = np.empty(model.states.alphabet[0]), np.empty(model.words.alphabet[0])
@@ -258,7 +257,7 @@ def statistics_of(model, dependents, state):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [SYNTACTIC, SEMANTIC])
-def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(kind):
+def test_sampling_preserves_the_joint_distribution_of_states_and_hyperparameters(kind):
     rng = np.random.default_rng(7)
     # Words after their parents.
     order = np.array([0, 1, 2, 4, 3, 5, 6, 7])
@@ -279,7 +278,7 @@ def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(ki
         resample(model.states, rng)
         resample(model.words, rng)
         model = reserve_words(model, len(state))
-        # One sentence at a time, so that what the others are is left to the sampler.
+        # Redraw one sentence at a time, so that the states of the others are left to the sampler.
         number = i % len(sentences)
         unseat_sentence(model, dependents, number, state, rng)
         generate_sentence(model, dependents, order, number, state, rng)
@@ -288,7 +287,7 @@ def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_arcs_are_scored_by_the_sum_over_states(kind):
+def test_arc_scores_sum_over_states(kind):
     model, dependents, _ = trained(kind)
     word = dependents.word[:6]
     scores = score_arcs(model, word, 1)

@@ -1,4 +1,4 @@
-"""Generated Docs: trees, probabilities, and what the settings do."""
+"""Generated Docs: trees, probabilities and settings."""
 
 import pytest
 from spacy.tokens import Doc
@@ -27,7 +27,7 @@ def test_each_doc_is_a_sentence_with_a_tree(docs, assert_forest):
     assert len({doc.text for doc in docs}) > 20
 
 
-def test_words_are_those_of_the_vocabulary_or_names_of_classes(toy, trained, docs):
+def test_words_come_from_the_vocabulary_or_name_classes(toy, trained, docs):
     vocabulary = toy.parser(trained).joint.vocabulary
     names = {vocabulary.name(number) for number in range(len(vocabulary))}
     assert {token.text for doc in docs for token in doc} <= names
@@ -40,7 +40,7 @@ def test_words_are_those_of_the_vocabulary_or_names_of_classes(toy, trained, doc
 
 
 @pytest.mark.parametrize("pools", [False, True])
-def test_probabilities_are_those_that_parsing_finds(toy, trained, pools, assert_forest):
+def test_probabilities_match_those_of_parsing(toy, trained, pools, assert_forest):
     nlp = toy.trained(**toy.pools) if pools else trained
     parser = toy.parser(nlp)
     known = set(parser.joint.vocabulary.words)
@@ -55,7 +55,7 @@ def test_probabilities_are_those_that_parsing_finds(toy, trained, pools, assert_
         assert all(token._.head_prob is None for token in doc)
 
 
-def test_labels_of_lifted_arcs_are_not_left_decorated(toy):
+def test_labels_of_lifted_arcs_lose_their_decoration(toy):
     sentences = [toy.non_projective] * 3
     nlp = toy.trained(sentences, sweeps=3)
     parser = toy.parser(nlp)
@@ -63,9 +63,7 @@ def test_labels_of_lifted_arcs_are_not_left_decorated(toy):
     assert not any("||" in token.dep_ for doc in parser.generate(100) for token in doc)
 
 
-def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(
-    toy, trained, docs, monkeypatch
-):
+def test_sentences_are_reproducible_and_independent_of_the_count(toy, trained, docs, monkeypatch):
     parser = toy.parser(trained)
     assert columns(parser.generate(60)) == columns(docs)
     monkeypatch.setattr(generation, "_BATCH", 7)
@@ -74,12 +72,12 @@ def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(
 
 
 @pytest.mark.parametrize("max_length", [3, 4, 7])
-def test_no_sentence_is_longer_than_asked_for(toy, trained, max_length):
+def test_sentences_respect_the_maximum_length(toy, trained, max_length):
     lengths = [len(doc) for doc in toy.parser(trained).generate(100, max_length=max_length)]
     assert max(lengths) == max_length
 
 
-def test_a_sentence_that_cannot_be_found_is_an_error(toy, trained, monkeypatch):
+def test_failing_to_generate_a_sentence_raises_an_error(toy, trained, monkeypatch):
     monkeypatch.setattr(generation, "ATTEMPTS", 0)
     with pytest.raises(ValueError, match="no sentence of 5 words"):
         list(toy.parser(trained).generate(1, max_length=5))

@@ -1,4 +1,4 @@
-"""The n-gram model: what it predicts, how it is trained, and what it is after saving."""
+"""The n-gram model: predictions, training and storage."""
 
 import itertools
 from functools import partial
@@ -41,7 +41,7 @@ def log_probs(model, sentences):
     return np.concatenate([model.log_probs(words) for words in sentences])
 
 
-def test_spelled_words_have_letters_besides_and_nothing_else_changes(model, spelled, unseen):
+def test_spelling_adds_only_the_probability_of_letters(model, spelled, unseen):
     known = set(model.words.vocabulary.words)
     for words in unseen:
         letters = spelled.log_probs(words) - model.log_probs(words)
@@ -50,7 +50,7 @@ def test_spelled_words_have_letters_besides_and_nothing_else_changes(model, spel
         assert np.all((letters[:-1] < 0.0) == [word not in known for word in words])
 
 
-def test_next_words_are_distributions_that_hold_the_probabilities_of_words(model, unseen):
+def test_next_word_distributions_match_word_probabilities(model, unseen):
     for words in unseen:
         found, numbers = model.next_words(words), model.vocabulary.numbers(words)
         np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
@@ -58,7 +58,7 @@ def test_next_words_are_distributions_that_hold_the_probabilities_of_words(model
         np.testing.assert_allclose(np.log(taken), model.log_probs(words), rtol=1e-12)
 
 
-def test_training_helps(text, model, unseen):
+def test_longer_contexts_and_more_sweeps_increase_the_likelihood(text, model, unseen):
     reports = []
     settings = {**SETTINGS, "order": 1, "progress": lambda *report: reports.append(report)}
     unigrams = train_ngram_model(text, **settings)
@@ -68,18 +68,18 @@ def test_training_helps(text, model, unseen):
     assert reports[-1][1] > reports[0][1]
 
 
-def test_the_seed_fixes_the_model(text, model):
+def test_the_seed_determines_the_model(text, model):
     assert train_ngram_model(iter(text), **SETTINGS).to_bytes() == model.to_bytes()
     assert train_ngram_model(text, **SETTINGS, seed=1).to_bytes() != model.to_bytes()
 
 
 @pytest.mark.parametrize("setting", [("order", 21), ("sweeps", 0), ("seed", -1)])
-def test_settings_out_of_range_are_errors(text, setting):
+def test_settings_out_of_range_raise_errors(text, setting):
     with pytest.raises(ValueError, match=setting[0]):
         train_ngram_model(text, **{**SETTINGS, setting[0]: setting[1]})
 
 
-def test_without_sentences_there_is_nothing_to_train_on():
+def test_training_without_sentences_raises_an_error():
     with pytest.raises(ValueError, match="no sentence"):
         train_ngram_model([[], []])
 
@@ -91,7 +91,7 @@ def test_a_vocabulary_can_come_from_other_text(text):
 
 
 @pytest.mark.parametrize("lang", ["en", "ta"])
-def test_a_saved_model_predicts_the_same_bits(text, spelled, unseen, tmp_path, lang):
+def test_a_loaded_model_predicts_identically(text, spelled, unseen, tmp_path, lang):
     words = collect_vocabulary(text, lang=lang)
     for model in (spelled, train_ngram_model(text, words, **SETTINGS)):
         model.to_disk(tmp_path / "model")
@@ -101,7 +101,7 @@ def test_a_saved_model_predicts_the_same_bits(text, spelled, unseen, tmp_path, l
         assert (again.order, again.words.lang) == (3, model.words.lang)
 
 
-def test_sentences_are_drawn_as_often_as_they_are_probable():
+def test_sentences_are_drawn_as_often_as_their_probabilities_predict():
     text = [["a"], ["a", "b"], ["b", "b", "a"], ["a", "b", "a"], ["b"], ["a", "a", "b", "a"]]
     model = train_ngram_model(text, order=3, sweeps=6)
     names = [model.vocabulary.name(number) for number in range(len(model.vocabulary))]
@@ -117,7 +117,7 @@ def test_sentences_are_drawn_as_often_as_they_are_probable():
     assert few == many[:5] != other
 
 
-def test_rare_words_are_spelled_out_with_the_probability_of_their_letters(text):
+def test_generated_rare_words_include_the_probability_of_their_letters(text):
     collect = partial(collect_vocabulary, spelling=True, min_count=6)
     model = train_ngram_model(text, collect, **SETTINGS)
     known, spelled = set(model.vocabulary.words), 0

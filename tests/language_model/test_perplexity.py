@@ -32,7 +32,7 @@ def sums(model, sentences, search):
     return np.add.reduceat(found, blocks.offsets[:-1])
 
 
-def test_bits_a_character_count_the_ends_of_words_and_need_letters_of_all_words():
+def test_bits_per_character_count_word_ends_and_require_spelling():
     sentences = [Perplexity(-10.0, 2, 1, 1, 7, 0.0, -4.0), Perplexity(-5.0, 1, 0, 1, 3, 0.0, 0.0)]
     total = Perplexity.total(sentences)
     figures = total.to_dict()
@@ -49,7 +49,7 @@ def test_bits_a_character_count_the_ends_of_words_and_need_letters_of_all_words(
         Perplexity.total([])
 
 
-def test_letters_of_rare_words_are_added(toy, trained, sentences):
+def test_spelling_of_rare_words_is_added(toy, trained, sentences):
     spelled = toy.trained(spelling=True)
     readers = [reader_for(nlp, particles=50) for nlp in (trained, spelled)]
     beam, estimates = (
@@ -66,9 +66,7 @@ def test_letters_of_rare_words_are_added(toy, trained, sentences):
         assert scored.characters == sum(map(len, words))
 
 
-def test_neither_threads_nor_batches_change_an_estimate_and_a_seed_fixes_it(
-    model, sentences, monkeypatch
-):
+def test_estimates_depend_on_the_seed_but_not_on_threads_or_batches(model, sentences, monkeypatch):
     def scores(**settings):
         return list(estimate(model, sentences, particles=10, replicates=3, **settings))
 
@@ -77,13 +75,13 @@ def test_neither_threads_nor_batches_change_an_estimate_and_a_seed_fixes_it(
     assert scores(seed=1, threads=3) == expected != scores(seed=2)
 
 
-def test_estimates_are_no_less_than_the_sum_over_the_beam(model, sentences):
+def test_estimates_are_at_least_the_beam_sum(model, sentences):
     found = Perplexity.total(estimate(model, sentences, particles=300, replicates=20))
     assert found.variance > 0.0
     assert found.log_prob > sums(model, sentences, EVERYTHING).sum() - 4 * found.variance**0.5
 
 
-def test_standard_error_is_the_spread_of_independent_estimates(model, sentences):
+def test_standard_error_matches_the_spread_of_independent_estimates(model, sentences):
     found = [
         Perplexity.total(estimate(model, sentences, particles=20, replicates=10, seed=seed))
         for seed in range(12)
@@ -95,8 +93,8 @@ def test_standard_error_is_the_spread_of_independent_estimates(model, sentences)
     assert 1 - 4 / 78**0.5 < stated / spread < 1 + 4 / 78**0.5
 
 
-def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
-    """With estimates of known mean and variance, for a true log-probability of zero."""
+def test_estimates_are_right_on_average_after_bias_correction(model, monkeypatch):
+    """Use estimates of known mean and variance for a true log-probability of zero."""
 
     def drawn(task, rng, actions, tags):
         return np.log(rng.gamma(5.0, 0.2))
@@ -114,7 +112,7 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
     assert abs(log_probs.mean() - np.mean([one["bias"] for one in found])) < 4 * error
 
 
-def test_an_unlexicalised_model_scores_nothing(toy):
+def test_an_unlexicalised_model_raises_an_error(toy):
     silent = toy.trained(predict_tags=False, word=[], sweeps=1)
     for scores in (
         reader_for(silent).perplexity([["stop"]]),
@@ -124,7 +122,7 @@ def test_an_unlexicalised_model_scores_nothing(toy):
             list(scores)
 
 
-def test_no_sum_depends_on_the_words_to_come(model):
+def test_sums_do_not_depend_on_later_words(model):
     words = "Zenobia Quux waits near the old blorp frobs a cat .".split()
     numbers = np.array(model.vocabulary.numbers(words), np.int32)
     prefixes = [numbers[:length] for length in range(1, len(words) + 1)]
@@ -137,7 +135,7 @@ def test_no_sum_depends_on_the_words_to_come(model):
         np.testing.assert_array_equal(part, whole[: len(part)])
 
 
-def test_sums_over_a_beam_are_lower_bounds_however_it_is_searched(model, sentences):
+def test_beam_sums_are_lower_bounds_for_any_search(model, sentences):
     few = Search(particles=3, stack_penalty=0.5)
     everything = EVERYTHING._replace(labels_per_arc=100, tags_per_word=100, tag_threshold=0.0)
     found, more, most = (

@@ -1,4 +1,4 @@
-"""Rows of surprisals, of scores made by hand."""
+"""Rows of surprisals, from handmade scores."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ TEXT = "The dog doesn't sleep, Kim! – Ada waits."
 
 
 def scores_of(passage, unknown=()):
-    """The surprisal of word i is 2 ** i, its entropy before it 10 - i."""
+    """Scores with surprisal 2 ** i of word i, and entropy 10 - i before it."""
     text, spans, place = passage.text, [], 0
     for word in WORDS:
         start = text.index(word, place)
@@ -77,7 +77,7 @@ def test_words_and_regions_sum_their_tokens(passage, by, punctuation):
     assert [row["text"] for row in rows] == texts[by, punctuation]
 
 
-def test_a_region_that_cuts_a_token_is_an_error():
+def test_a_region_boundary_inside_a_token_raises_an_error():
     (passage,) = make_passages([("line 2", {"item": 1, "regions": TEXT.replace("eep", "ee|p")})])
     with pytest.raises(ValueError, match=r"Region 1 of line 2 ends inside the token 'sleep'"):
         rows_of(passage)
@@ -102,7 +102,7 @@ def table_of(write):
     return text
 
 
-def test_rows_of_words_come_back_with_what_the_words_before_have(write):
+def test_word_rows_include_lagged_values_of_previous_words(write):
     text, frequencies = table_of(write), Frequencies({"the": 3, "dog": 1})
     scores = scores_of(text)
     rows = list(table_rows(scores, text, frequencies, lags=2, punctuation=False))
@@ -111,7 +111,7 @@ def test_rows_of_words_come_back_with_what_the_words_before_have(write):
     repeated = ["surprisal", "entropy_next", "reduction_next", "length", "log_frequency"]
     repeated += ["final_punctuation", "comma_dash", "quote"]
     assert list(rows[0])[-16:] == [f"{name}_lag{lag}" for lag in (1, 2) for name in repeated]
-    # The row without a word, and the dash, are no words before others.
+    # The row without a word and the dash do not count as previous words.
     said = [row for row in rows if row["word"] not in ("", "–")]
     for i, row in enumerate(said):
         for lag in (1, 2):
@@ -125,7 +125,7 @@ def test_rows_of_words_come_back_with_what_the_words_before_have(write):
     assert [row["comma_dash"] for row in said] == [0, 0, 0, 1, 0, 0, 0]
 
 
-def test_rows_of_words_have_the_values_of_another_model(write):
+def test_word_rows_include_values_of_another_model(write):
     text, other = (
         table_of(write),
         write("word,lp\n" + "\n".join(f"{w},1" for w in WORDS[:5]), "o.csv"),
@@ -136,12 +136,12 @@ def test_rows_of_words_have_the_values_of_another_model(write):
     assert found == [(1, None), (1, 1), (2, 1), (None, 2)] + [(None, None)] * 4
 
 
-def test_frequencies_are_on_the_zipf_scale_without_case_and_variants():
+def test_frequencies_are_on_the_zipf_scale_ignoring_case_and_variants():
     found = Frequencies({"The": 2, "the": 1, "dog": 1, "can": 1})
     values = [
         found.of(*each) for each in (("“The", []), ("D\xadOG!", []), ("cannot", ["can", "not"]))
     ]
-    # One is added to each count: 5 words and 3 types.
+    # Each count is increased by one: 5 words and 3 types.
     np.testing.assert_allclose(values, np.log10(np.array([4, 2, 1]) / 8 * 1e9))
 
 

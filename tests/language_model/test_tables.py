@@ -1,4 +1,4 @@
-"""Tables: how they are read, and the passages, counts and values in them."""
+"""Reading tables, and the passages, counts and values in them."""
 
 import pytest
 
@@ -59,7 +59,7 @@ BAD_WORDS = {
 
 
 @pytest.mark.parametrize("table", [*BAD, *BAD_WORDS])
-def test_a_table_that_cannot_be_read_is_named(write, table):
+def test_errors_name_the_unreadable_table(write, table):
     content, problem = (BAD | BAD_WORDS)[table]
     columns = {"text_by": "story"} if table in BAD_WORDS else {}
     with pytest.raises(ValueError, match=problem) as error:
@@ -67,7 +67,7 @@ def test_a_table_that_cannot_be_read_is_named(write, table):
     assert "bad.csv" in str(error.value)
 
 
-def test_stimuli_carry_their_columns_and_the_ends_of_regions(write):
+def test_stimuli_keep_their_columns_and_region_ends(write):
     table = (
         "item;regions;word;before\n1;The dog | sees |a  cat, do|n't.;x;\n2;Ada | waits;y;so  what\n"
     )
@@ -80,7 +80,7 @@ def test_stimuli_carry_their_columns_and_the_ends_of_regions(write):
     assert (two.text, two.ends, two.context, two.offset) == ("so what Ada waits", (11, 17), 8, -8)
 
 
-def test_a_list_of_regions_is_separated_by_spaces():
+def test_a_list_of_regions_is_joined_with_spaces():
     rows = [("x", {"regions": ["the dog", "sees"]}), ("y", {"regions": "the dog| sees"})]
     one, two = make_passages(rows)
     assert (one.text, one.ends) == (two.text, two.ends) == ("the dog sees", (7, 12))
@@ -88,7 +88,7 @@ def test_a_list_of_regions_is_separated_by_spaces():
         make_passages([("x", {"regions": ["the dog", float("nan")]})])
 
 
-def test_several_readers_read_the_same_words(write):
+def test_readers_of_a_text_must_read_the_same_words(write):
     words = "the dog sees a cat .".split()
     rows = [("a", n) for n in range(6)] + [("b", n) for n in (0, 1, 3, 4, 5)]
     for order in (rows, sorted(rows, key=lambda row: row[1])):
@@ -111,27 +111,27 @@ def test_a_row_without_a_word_has_no_region(write):
     "table",
     ["word,count\nThe,2\nThe,1\ndog,1\n", "Word\tFREQcount\tCDcount\nThe\t3\t8\ndog\t1\t1\n"],
 )
-def test_counts_are_read_from_our_columns_or_those_of_subtlex(write, table):
+def test_counts_are_read_from_our_columns_or_subtlex_columns(write, table):
     assert read_counts(write(table, "counts.txt")) == {"The": 3, "dog": 1}
 
 
 @pytest.mark.parametrize(
     "table",
     [
-        # Sub-words of minicons; words of pangoling, the first of which has no value.
+        # Sub-words of minicons; words of pangoling, the first without a value.
         "sentence_id,token,surprisal\n0,The,NA\n0,Ġdog,2\n0,Ġsle,3\n0,eps,4\n0,.,5\n1,ĠAda,6\n",
         '"","sent","word","surprisal"\n"1",1,"The",NA\n"2",1,"dog",2\n'
         '"3",1,"sleeps.",12\n"4",2,"Ada",6\n',
     ],
 )
-def test_values_of_another_model_are_found_by_characters(write, table):
+def test_values_of_another_model_are_aligned_by_characters(write, table):
     other = Alignment(write(table, "gpt2.csv"), "word", "surprisal")
     assert other.column == "gpt2_surprisal"
     assert other.take(["The", "dog", "sleeps."]) + other.take(["ada"]) == [None, 2, 12, 6]
     assert other.message() == ("1 of 4 rows have no gpt2_surprisal.", True)
 
 
-def test_words_that_another_table_lacks_or_joins_have_no_value(write):
+def test_words_missing_or_joined_in_another_table_have_no_value(write):
     other = Alignment(
         write("token,lp\n[CLS],0\nthedog,1\nsees,2\nnear,NA\nadas,9\n.,5\n", "t.csv"), "word", "lp"
     )

@@ -1,4 +1,4 @@
-"""Gold trees on the tokenizer's tokens: complete trees, whatever the tokenizer cuts or joins."""
+"""Gold trees on the tokenizer's tokens: trees are complete for any splits and joins."""
 
 import numpy as np
 import pytest
@@ -22,9 +22,7 @@ VOCAB = spacy.blank("xx").vocab
 
 
 def gold_doc(*sentences):
-    """A document of sentences, each a list of (word, tag, head, label), words separated by
-    nothing.
-    """
+    """A document of sentences, each a list of (word, tag, head, label), without spaces."""
     words, tags, heads, deps = [], [], [], []
     for sentence in sentences:
         start = len(words)
@@ -63,11 +61,11 @@ CANNOT = [
     ("go", "VB", 3, "ROOT"),
 ]
 DOWN = [("go", "VB", 0, "ROOT"), ("downhill", "RB", 0, "advmod"), ("now", "RB", 1, "advmod")]
-#: The words of its second token have their heads in each other's.
+#: A chain of heads: in the token "bc", one word is the head of the other.
 DEEP = [("a", "A", 1, "x"), ("b", "B", 2, "y"), ("c", "C", 3, "z"), ("d", "D", 3, "ROOT")]
 
 
-def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
+def test_sentences_with_equal_tokens_have_equal_keys_among_others():
     gold = gold_doc(CANNOT, DOWN)
     example = Example(
         Doc(VOCAB, words=["we", "can't", "go", "go", "downhill", "now"], spaces=[False] * 6), gold
@@ -81,7 +79,7 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
 @pytest.mark.parametrize(
     ("gold", "tokens", "expected"),
     [
-        # A token that holds several words takes everything from their head, here the first of two
+        # A token of several words inherits everything from their head, here the first of two
         # sisters.
         (CANNOT, ["we", "can't", "go"],
          [("we", "PRP", 2, "nsubj"), ("can't", "MD", 2, "aux"), ("go", "VB", 2, "ROOT")]),
@@ -89,7 +87,7 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
          [("we", "PRP", 2, "nsubj"), ("ca", "MD", 2, "aux"), ("n'tgo", "VB", 2, "ROOT")]),
         (DEEP, ["a", "bc", "d"], [("a", "A", 1, "x"), ("bc", "C", 2, "z"), ("d", "D", 2, "ROOT")]),
         (DEEP, ["abcd"], [("abcd", "D", 0, "ROOT")]),
-        # The pieces of a word hang on its first piece; what hung on the word does too.
+        # The pieces of a word attach to its first piece, and so do its dependents.
         (
             DOWN,
             ["go", "down", "hi", "ll", "now"],
@@ -118,8 +116,8 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
                 ("mail", "VB", 2, PIECE_LABEL),
             ],
         ),
-        # Cut and joined at once: the token in between holds the rest of one word and the beginning
-        # of another.
+        # Split and joined at once: the token in between holds the rest of one word and the
+        # beginning of another.
         (
             CANNOT,
             ["we", "c", "an", "'t", "go"],
@@ -137,22 +135,22 @@ def test_tags_and_arcs_are_carried_over(gold, tokens, expected):
     assert on_tokens(gold_doc(gold), tokens) == [expected]
 
 
-def test_a_token_that_holds_words_of_two_sentences_belongs_to_the_first():
+def test_a_token_across_two_sentences_belongs_to_the_first():
     first, second = on_tokens(
         gold_doc(CANNOT, DOWN), ["we", "ca", "n't", "gogo", "downhill", "now"]
     )
     assert first == [*CANNOT[:3], ("gogo", "VB", 3, "ROOT")]
-    # The root is lost, so the first of its dependents is the root.
+    # The root is lost, so its first dependent becomes the root.
     assert second == [("downhill", "RB", 0, "advmod"), ("now", "RB", 0, "advmod")]
 
 
-def test_dependents_of_a_lost_word_hang_on_its_head():
+def test_dependents_of_a_lost_word_attach_to_its_head():
     lost = [("x", "X", 2, "x"), ("y", "Y", 0, "y"), ("z", "Z", 2, "ROOT")]
     _, second = on_tokens(gold_doc(DOWN, lost), ["go", "downhill", "nowx", "y", "z"])
     assert second == [("y", "Y", 1, "y"), ("z", "Z", 1, "ROOT")]
 
 
-def test_white_space_is_no_token():
+def test_white_space_is_not_a_token():
     gold = Doc(VOCAB, words=["go", "\n", "on", "up"], spaces=[False, False, True, False],
                tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2],
                deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
@@ -164,7 +162,7 @@ def test_white_space_is_no_token():
     assert (read.words, read.heads) == (["g", "o", "on", "up"], [-1, 0, 0, 2])
 
 
-def test_an_incomplete_sentence_is_given_as_it_is():
+def test_an_incomplete_sentence_is_returned_unchanged():
     gold = gold_doc([("go", "", 0, "ROOT"), ("up", "RB", 0, "x")], DOWN)
     example = Example(Doc(VOCAB, words=["goup", "go", "downhill", "now"], spaces=[False] * 4), gold)
     problems = [problem_of(sentence.rows) for sentence in sentences_of(example)]
@@ -177,7 +175,7 @@ def documents(draw):
     sentences = []
     for _ in range(2):
         n = draw(st.integers(1, 6))
-        # Every word but the root hangs on one that is before it in a random order.
+        # Every word but the root has a head before it in a random order.
         order = draw(st.permutations(range(n)))
         heads = [0] * n
         for place, word in enumerate(order):
@@ -195,7 +193,7 @@ def documents(draw):
 
 @given(documents())
 @settings(max_examples=300, deadline=None)
-def test_every_sentence_keeps_a_complete_tree_and_every_token_has_one_place(case):
+def test_sentences_keep_complete_trees_and_tokens_occur_once(case):
     gold, tokens = case
     example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
     found = list(sentences_of(example))
@@ -211,7 +209,7 @@ def as_columns(doc):
 
 
 @pytest.mark.parametrize("tokens", ["gold", "tokenizer"])
-def test_a_document_with_gold_tokens_is_annotated_as_it_was(tokens):
+def test_a_document_with_gold_tokens_keeps_its_annotation(tokens):
     gold = gold_doc(CANNOT, DOWN)
     doc, sentences, places = annotated_document(Example(gold.copy(), gold), tokens)
     assert doc is not gold
@@ -222,7 +220,7 @@ def test_a_document_with_gold_tokens_is_annotated_as_it_was(tokens):
     assert [place.tolist() for place in places] == [[0, 1, 2, 3], [4, 5, 6]]
 
 
-def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
+def test_an_annotated_document_has_the_learned_tokens_and_trees():
     predicted = Doc(
         VOCAB, words=["we", "can't", " ", "go", "go", "down", "hill", "now"], spaces=[False] * 8
     )
@@ -268,7 +266,7 @@ def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
     ]
 
 
-def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():
+def test_a_realigned_sentence_without_a_tree_has_no_annotation():
     words, heads = ["we", "ca", "n't", "go", "go", "now"], [1, 3, 3, 3, 4, 4]
     gold = Doc(
         VOCAB,
@@ -297,9 +295,7 @@ def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():
         ({1: ["à", "les"], 2: ["po", "rt"]}, ["va", "au", "po", "rt", "du", "lac"]),
     ],
 )
-def test_words_that_the_tokenizer_finds_are_learned_and_its_other_tokens_stay_whole(
-    found, expected
-):
+def test_words_found_by_the_tokenizer_are_learned_and_others_stay_whole(found, expected):
     vocab = spacy.blank("fr").vocab
     words = ["va", "au", "port", "du", "lac"]
     reference = Doc(

@@ -15,7 +15,7 @@ from spacy_hpyp.pipeline.parse_combiner import ArcConfidence, gold_parse
 
 @Language.factory("a_careless_parser")
 def make_careless_parser(nlp, name):
-    """Make a parser that hangs most words of toy sentences on a neighbour instead of their gold
+    """Make a parser that attaches most words of toy sentences to a neighbour instead of their gold
     head.
     """
 
@@ -23,7 +23,7 @@ def make_careless_parser(nlp, name):
         rng = np.random.default_rng([len(doc), *(token.orth % 1000 for token in doc)])
         heads = list(doc.user_data["gold"])
         for i in np.flatnonzero(rng.random(len(doc)) < 0.9).tolist():
-            # Never a cycle.
+            # Avoid cycles.
             if heads[i] != i and i and heads[i] < i - 1:
                 heads[i] = i - 1
         for token, head in zip(doc, heads):
@@ -47,7 +47,7 @@ def examples_of(toy, nlp, first, end):
 
 @pytest.fixture(scope="module", name="rated")
 def rated_pipeline(toy, trained, tmp_path_factory):
-    """A careless parser, rated by a parser of the toy treebank; saved and loaded."""
+    """A careless parser, rated by a parser of the toy treebank, saved and loaded."""
     nlp = spacy.blank("en")
     nlp.add_pipe("a_careless_parser")
     nlp.add_pipe("keep_parse")
@@ -65,7 +65,7 @@ def rated_pipeline(toy, trained, tmp_path_factory):
     return spacy.load(folder)
 
 
-def test_right_arcs_are_rated_higher_than_wrong_ones_and_stay(toy, rated):
+def test_right_arcs_get_higher_confidence_and_arcs_are_kept(toy, rated):
     component = rated.get_pipe("arc_confidence")
     assert isinstance(component, ArcConfidence)
     assert component.votes.voters == ["a_careless_parser", "hpyp_parser"]
@@ -82,7 +82,7 @@ def test_right_arcs_are_rated_higher_than_wrong_ones_and_stay(toy, rated):
     assert found["expected_calibration_error"] < 0.1
 
 
-def test_no_voter_is_right_about_gold_heads_in_other_sentences(toy, rated):
+def test_all_voters_are_wrong_about_gold_heads_in_other_sentences(toy, rated):
     example = examples_of(toy, rated, 0, 1)[0]
     doc = example.predicted
     for name in ("a_careless_parser", "hpyp_parser"):

@@ -33,19 +33,19 @@ def attributes(doc):
     return [(token.pos_, str(token.morph)) for token in doc]
 
 
-def test_a_tag_has_its_most_frequent_attributes_and_words_have_their_own(nlp):
+def test_tags_have_their_most_frequent_attributes_and_words_their_own(nlp):
     words, tags = ["barks", "IS", "sits", "dog", "bark"], ["VBZ"] * 3 + ["NN"] * 2
     assert attributes(nlp(Doc(nlp.vocab, words=words, tags=tags))) == [VERB, AUX, VERB, NOUN, VERB]
 
 
-def test_empty_features_are_set_white_space_is_space_and_unknown_tags_change_nothing(nlp):
+def test_empty_features_white_space_and_unknown_tags_are_handled(nlp):
     doc = Doc(nlp.vocab, words=["Kim", "\n", "oh"], tags=["NNP", "_SP", "UH"], pos=["X"] * 3)
     assert attributes(nlp(doc)) == [PROPN, ("SPACE", ""), ("X", "")]
     assert doc[0].has_morph()
     assert len(nlp("")) == 0
 
 
-def test_words_of_multiword_tokens_have_their_own(nlp):
+def test_words_of_multiword_tokens_have_their_own_attributes(nlp):
     doc = Doc(nlp.vocab, words=["dogis", "dog"], tags=["NN", "NN"])
     write_words(doc, 0, [Analysis("dog", tag="NN"), Analysis("is", tag="VBZ")])
     words = [word for token in nlp(doc) for word in words_of_token(token)]

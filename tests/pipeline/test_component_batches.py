@@ -1,6 +1,4 @@
-"""Batches, threads and processes: how documents are dealt out does not change what becomes of
-them.
-"""
+"""Batches, threads and processes do not change the results."""
 
 import pytest
 
@@ -18,18 +16,18 @@ def expected(trained, texts, annotation):
 
 
 @pytest.mark.parametrize(("threads", "batch_size"), [(1, 7), (2, 1000), (16, 1000)])
-def test_threads_and_batches_give_the_same_bit_for_bit(
+def test_threads_and_batches_give_identical_results(
     toy, trained, texts, expected, annotation, threads, batch_size
 ):
     nlp = toy.copy(trained, threads=threads)
     assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=batch_size)] == expected
 
 
-def test_processes_give_the_same(trained, texts, expected, annotation):
+def test_processes_give_identical_results(trained, texts, expected, annotation):
     assert [annotation(doc) for doc in trained.pipe(texts, n_process=2, batch_size=5)] == expected
 
 
-def test_error_in_one_document_is_handed_to_the_error_handler(toy):
+def test_an_error_in_one_document_reaches_the_error_handler(toy):
     nlp = toy.trained(toy.sentences(10), sweeps=1, predict_tags=False)
     handled = []
     nlp.set_error_handler(lambda name, component, docs, error: handled.append((name, type(error))))

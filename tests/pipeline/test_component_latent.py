@@ -22,7 +22,7 @@ def tree(path):
 
 
 def is_derivation(actions, n):
-    """Whether actions derive a sentence of n words."""
+    """Tell whether actions derive a sentence of n words."""
     depth = 1
     for action in actions:
         if not POSSIBLE[kind_of(depth), class_of(action)]:
@@ -33,7 +33,7 @@ def is_derivation(actions, n):
 
 @pytest.mark.parametrize("latent", LATENT)
 @pytest.mark.parametrize("pooled", [False, True])
-def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, pooled):
+def test_every_sentence_stays_seated_once_with_any_derivation(toy, latent, pooled):
     nlp = trained(toy, latent, **(toy.pools if pooled else {}))
     seated = toy.customers(nlp)
     assert seated["tag"] == seated["word"] == toy.customers_of(toy.sentences())["word"]
@@ -47,7 +47,7 @@ def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, p
 
 
 def test_latent_derivations_keep_the_trees(toy):
-    # Of few sentences the model is not sure which order is the right one.
+    # With few sentences, the model is unsure which order is right.
     few = toy.sentences(4)
     static, latent = (
         toy.parser(toy.trained(few)),
@@ -69,8 +69,8 @@ def _sentences(rows):
     return join([rows])
 
 
-def test_each_copy_of_a_sentence_has_its_turn(toy):
-    """Copies in batches of their own: none is drawn anew while another waits."""
+def test_copies_of_a_sentence_are_redrawn_in_turn(toy):
+    """Copies come in separate batches. No copy is redrawn while another waits."""
     few = toy.sentences(4)
     nlp = toy.nlp(latent="derivations", latent_after=0)
     nlp.initialize(lambda: toy.examples(nlp, [*few, *few]))
@@ -79,7 +79,7 @@ def test_each_copy_of_a_sentence_has_its_turn(toy):
             nlp.update(toy.examples(nlp, few))
     progress = toy.parser(nlp).joint.progress
     assert set(progress.seated.values()) == {2}
-    # The first sweep seated them, the second has drawn something for each.
+    # The first sweep has seated them, and the second has drawn a derivation for each.
     assert {key: len(paths) for key, paths in progress.derivations.items()} == progress.seated
     before = {key: list(paths) for key, paths in progress.derivations.items()}
     nlp.update(toy.examples(nlp, few))
@@ -94,23 +94,23 @@ def test_static_sweeps_come_first(toy, latent):
     assert toy.parser(nlp).joint.progress.derivations
 
 
-def test_the_log_probability_of_trees_is_the_sum_over_their_derivations(toy):
+def test_tree_log_prob_sums_over_derivations(toy):
     nlp = toy.trained(particles=10_000)
     parser = toy.parser(nlp)
     one, two = toy.sentences()[:3:2]
     docs = [toy.doc(nlp.vocab, one), toy.doc(nlp.vocab, two), toy.doc(nlp.vocab, one, two)]
     first, second, both = (parser.tree_log_prob(doc) for doc in docs)
     assert both == pytest.approx(first + second, abs=1e-9)
-    # The parser's own sum can be no less than that of all parses together.
+    # A tree's exact sum is at least the part of it that the beam finds.
     best = parser.k_best(nlp.make_doc(" ".join(one.words)), 1)[0]
     assert parser.tree_log_prob(best.doc) >= best.log_prob - 1e-9
     with pytest.raises(ValueError, match="without tags"):
         parser.tree_log_prob(nlp.make_doc("no tags"))
 
 
-def test_an_estimate_among_exact_sums_is_said_to_be_one(toy, trained, monkeypatch):
+def test_estimates_among_exact_sums_are_marked(toy, trained, monkeypatch):
     parser = toy.parser(trained)
-    # Of the first there is one derivation.
+    # The first sentence has one derivation.
     doc = toy.doc(
         trained.vocab, toy.sentence(["sleeps"], ["VBZ"], [0], ["ROOT"]), toy.sentences()[0]
     )
@@ -124,7 +124,7 @@ def test_an_estimate_among_exact_sums_is_said_to_be_one(toy, trained, monkeypatc
     assert parser.tree_log_prob(doc) == pytest.approx(found.log_prob.sum())
 
 
-def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):
+def test_unlabelled_arcs_share_one_label(toy, assert_forest):
     nlp = toy.trained(labelled=False)
     assert toy.parser(nlp).label_data["labels"] == ["dep"]
     doc = nlp(" ".join(toy.sentences()[3].words))

@@ -1,6 +1,4 @@
-"""Pools at work in the component: weights that are learned, saved and reproduced, and odd
-treebanks.
-"""
+"""Pools in the component: learned, saved and reproduced weights, and odd treebanks."""
 
 import numpy as np
 import pytest
@@ -28,7 +26,7 @@ def optimizer(rate=0.05):
 
 
 def sweep(toy, nlp, sentences, sgd, size=8):
-    """One sweep in batches. Returns the loss."""
+    """Run one sweep in batches and return the loss."""
     losses = {}
     for batch in minibatch(toy.examples(nlp, sentences), size):
         nlp.update(batch, sgd=sgd, losses=losses)
@@ -36,7 +34,7 @@ def sweep(toy, nlp, sentences, sgd, size=8):
 
 
 def learned(toy, sentences, sweeps=4, rate=0.05, **settings):
-    """A pipeline with pools whose weights have been learned, and its optimizer."""
+    """A pipeline of pools with learned weights, and its optimizer."""
     nlp = toy.trained(sentences, sweeps=0, **{**toy.pools, **settings})
     sgd = optimizer(rate)
     for _ in range(sweeps):
@@ -65,7 +63,7 @@ def pooled(toy, sentences):
     return learned(toy, sentences)[0]
 
 
-# The same again
+# Reproducibility
 
 
 @pytest.mark.parametrize("seating", ["sampled", "kneser-ney"])
@@ -88,7 +86,7 @@ def several_tables(toy, nlp):
     return any(np.any(f.servings[: f.used[N_SERVINGS], OPEN:][:, :1] > 1) for f in franchises)
 
 
-def test_sampling_goes_on_from_one_table(toy, sentences, pooled, annotation):
+def test_sampling_continues_from_one_table(toy, sentences, pooled, annotation):
     assert not several_tables(toy, pooled)
     nlp = toy.nlp(**{**toy.pools, "seating": "sampled"})
     toy.parser(nlp).from_bytes(toy.parser(pooled).to_bytes())
@@ -101,7 +99,7 @@ def test_sampling_goes_on_from_one_table(toy, sentences, pooled, annotation):
 # Weights
 
 
-def test_learned_weights_predict_left_out_sentences_better(toy, sentences):
+def test_learned_weights_predict_held_out_sentences_better(toy, sentences):
     losses = []
     for learning in (True, False):
         nlp = toy.trained(sentences, sweeps=0, **toy.pools)
@@ -111,7 +109,7 @@ def test_learned_weights_predict_left_out_sentences_better(toy, sentences):
     assert losses[0][-1] < losses[1][-1] - 0.01
 
 
-def test_nothing_is_learned_from_sentences_that_are_new(toy, sentences):
+def test_weights_do_not_learn_from_new_sentences(toy, sentences):
     nlp = toy.trained(sentences, sweeps=0, **toy.pools)
     model = toy.parser(nlp).model
     before = parameters(toy, nlp)
@@ -120,7 +118,7 @@ def test_nothing_is_learned_from_sentences_that_are_new(toy, sentences):
         return {name for name in model.param_names if model.has_grad(name)}
 
     nlp.update(toy.examples(nlp, sentences[:8]), sgd=False)
-    # Some new, some not.
+    # Some sentences are new, some are not.
     nlp.update(toy.examples(nlp, sentences[4:12]), sgd=False)
     assert has_gradients() == set()
     nlp.update(toy.examples(nlp, sentences[:8]), sgd=False)
@@ -155,8 +153,8 @@ def moved(weights, direction, step):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, pooled, seed):
-    # Kneser-Ney seating does not depend on the weights, so that the log-likelihood of a batch is a
+def test_the_gradient_of_a_visit_matches_its_log_likelihood(toy, sentences, pooled, seed):
+    # Kneser-Ney seating does not depend on the weights, so the log-likelihood of a batch is a
     # smooth function of them.
     joint = toy.parser(pooled).joint
     data = joint.to_bytes()
@@ -183,7 +181,7 @@ def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, poole
             assert along == pytest.approx(slope, rel=1e-5, abs=1e-5), (name, part)
 
 
-def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
+def test_parameter_gradients_match_the_loss_and_the_prior(toy, pooled):
     nlp = toy.copy(pooled)
     parser = toy.parser(nlp)
     model, joint = parser.model, parser.joint
@@ -192,8 +190,8 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
     first = joint.initial_weights()
 
     def loss(values):
-        """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is
-        linear.
+        """A Gaussian prior around the initial weights, worth thirty tokens, plus a linear
+        log-likelihood.
         """
         weights = weights_from(model.attrs[JOINT_MODEL], values.__getitem__)
         total = 0.0
@@ -218,7 +216,7 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
         )
 
 
-def test_averages_are_used_for_decoding_and_laid_aside_again(toy, sentences, annotation, tmp_path):
+def test_averages_are_used_for_decoding_only_temporarily(toy, sentences, annotation, tmp_path):
     nlp, sgd = learned(toy, sentences, rate=0.3)
     before, outside = parameters(toy, nlp), [annotation(doc) for doc in nlp.pipe(TEXTS)]
     with nlp.use_params(sgd.averages):
@@ -228,11 +226,11 @@ def test_averages_are_used_for_decoding_and_laid_aside_again(toy, sentences, ann
     assert inside != outside
     assert_equal_parameters(parameters(toy, nlp), before)
     assert [annotation(doc) for doc in nlp.pipe(TEXTS)] == outside
-    # As in training, the pipeline that is saved has the averages.
+    # As in training, the saved pipeline has the averages.
     loaded = spacy.load(tmp_path)
     assert_equal_parameters(parameters(toy, loaded), averaged)
     assert [annotation(doc) for doc in loaded.pipe(TEXTS)] == inside
-    # The seating that is learned is the same for both.
+    # Learning changes the same seating with both.
     sweep(toy, nlp, sentences, sgd)
     assert toy.customers(nlp) == toy.customers_of(sentences, factored=True)
 
@@ -258,7 +256,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("treebank", ODD)
-def test_treebank_with_hardly_anything_in_it_is_learned(toy, annotation, treebank):
+def test_a_tiny_treebank_is_learned(toy, annotation, treebank):
     corpus = [
         toy.sentence(words.split(), tags.split(), heads, deps.split())
         for words, tags, heads, deps in ODD[treebank]
@@ -271,7 +269,7 @@ def test_treebank_with_hardly_anything_in_it_is_learned(toy, annotation, treeban
     for text in ("Zenobia sees a blue dog .", "go go go", "stop"):
         doc = nlp(text)
         assert all(np.isfinite(token._.log_prob) and token.tag_ and token.dep_ for token in doc)
-        # Where only one thing can happen, its probability is one but for rounding.
+        # A certain event has probability one except for rounding.
         assert all(token._.log_prob < 1e-12 for token in doc)
     loaded = toy.copy(nlp)
     assert annotation(loaded("go go go")) == annotation(nlp("go go go"))

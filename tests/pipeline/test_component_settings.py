@@ -1,4 +1,4 @@
-"""The factory: how a pipeline gets the component, and what its settings may be."""
+"""The factory: adding the component to a pipeline, and its possible settings."""
 
 import json
 import re
@@ -73,7 +73,7 @@ assert nlp.add_pipe("hpyp_parser").name == "hpyp_parser"
     assert done.returncode == 0, done.stderr
 
 
-def test_every_setting_of_the_config_is_one_that_is_saved(toy):
+def test_every_setting_of_the_config_is_saved(toy):
     nlp = toy.nlp()
     config = nlp.get_pipe_config("hpyp_parser")
     settings = asdict(toy.parser(nlp).settings)
@@ -106,7 +106,7 @@ def short(setting):
     return re.sub(r"^([\d.,]+)$", r"\1 or more", text.replace(" and at most ", " to "))
 
 
-def test_every_setting_is_described_in_the_docs_as_it_is_declared():
+def test_the_docs_describe_every_setting_as_declared():
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf8")
     for of, settings in DESCRIBED:
         rows = {
@@ -115,7 +115,7 @@ def test_every_setting_is_described_in_the_docs_as_it_is_declared():
         }
         table = page.split(f"| setting of {of} | default |")[1].split("\n\n")[0]
         for name, row in rows.items():
-            # A row of an earlier table is only named.
+            # A row of an earlier table is only mentioned.
             assert f"\n{row}" in table or (row in page and f"`{name}`" in page), (
                 f"a row should be {row}"
             )
@@ -146,12 +146,12 @@ def test_every_setting_is_an_attribute_and_is_checked(toy, declared):
     ],
     ids=str,
 )
-def test_settings_have_their_possible_values_alone(possible, inside, outside):
+def test_settings_accept_only_their_possible_values(possible, inside, outside):
     assert all(value in possible for value in inside)
     assert not any(value in possible for value in outside)
 
 
-def test_decoding_says_what_the_search_is_for(toy):
+def test_decoding_determines_the_search(toy):
     def search(**settings):
         return toy.parser(
             toy.nlp(particles=7, stack_penalty=0.25, future_cost=0.5, **settings)
@@ -165,7 +165,7 @@ def test_decoding_says_what_the_search_is_for(toy):
     assert [each.consensus for each in found.values()] == [False, True, False]
     assert [each.marginals for each in found.values()] == [False, True, False]
     assert search(decoding="best", guides=True).marginals
-    # Algorithm 1 to the letter.
+    # This is exactly Algorithm 1.
     assert toy.parser(toy.nlp(stack_penalty=0, future_cost=0)).search.tag_threshold == 0.0
 
 
@@ -184,7 +184,7 @@ def test_settings_are_changed_together_or_not_at_all(toy):
         parser.change(particle=8)
 
 
-def test_unlexicalised_model_needs_given_tags(toy):
+def test_an_unlexicalised_model_needs_given_tags(toy):
     with pytest.raises(ValueError, match="predict_tags = false"):
         toy.nlp(word=[])
     parser = toy.parser(toy.nlp(word=[], predict_tags=False))
@@ -209,9 +209,7 @@ def test_settings_of_the_paper_train_and_parse(toy, assert_forest, setting):
     }
 
 
-def test_a_missing_given_tag_is_named_with_its_token_and_an_unknown_one_is_found_with_a_warning(
-    toy,
-):
+def test_a_missing_given_tag_raises_an_error_and_an_unknown_one_warns(toy):
     nlp = toy.trained(toy.sentences(10), sweeps=1, predict_tags=False)
     doc = Doc(nlp.vocab, words=["the", "dog", "sleeps"], tags=["DT", "XYZ", "VBZ"])
     with pytest.warns(UnknownTagWarning, match="'XYZ' was not in the training data"):
@@ -221,7 +219,7 @@ def test_a_missing_given_tag_is_named_with_its_token_and_an_unknown_one_is_found
         nlp(doc)
 
 
-def test_a_rule_for_unknown_words_can_be_added(toy):
+def test_a_custom_rule_for_unknown_words_can_be_registered(toy):
     @spacy.registry.misc("toy.UnknownWords.v1")
     def make_rule():
         return lambda form, lower_tag: ["LONG" if len(form) > 6 else "SHORT"]

@@ -1,6 +1,4 @@
-"""Rare words in letters: what the parser finds is the same, and how probable it says that it is has
-the letters in it.
-"""
+"""Spelling of rare words: parses stay the same, and probabilities include the letters."""
 
 from math import log
 
@@ -12,15 +10,13 @@ from spacy.tokens import Doc
 from spacy_hpyp import surprisal
 from spacy_hpyp.storage import dump, load
 
-#: "Zenobia" and "waiting" are not known.
+#: "Zenobia" and "waiting" are unknown.
 TEXT = "the dog sees Zenobia . Kim sleeps near a waiting cat ."
 
 
 @pytest.fixture(scope="module")
 def spelled(toy):
-    """A pipeline whose rare words are spelled out, otherwise like `trained`; tests do not change
-    it.
-    """
+    """A pipeline that spells out rare words, otherwise like `trained`; tests do not change it."""
     return toy.trained(spelling=True)
 
 
@@ -47,7 +43,7 @@ def parts(nlp):
     ]
 
 
-def test_training_is_the_same_and_letters_are_learned_besides(toy, trained, spelled):
+def test_spelling_is_learned_without_changing_the_rest_of_training(toy, trained, spelled):
     without, with_spelling = (
         load(toy.parser(nlp).joint.to_bytes())["learned"] for nlp in (trained, spelled)
     )
@@ -56,7 +52,7 @@ def test_training_is_the_same_and_letters_are_learned_besides(toy, trained, spel
     assert dump(with_spelling) == dump(without)
 
 
-def test_what_is_found_is_the_same_and_rare_words_have_letters_besides(toy, spelled):
+def test_parses_stay_the_same_and_rare_words_include_letters(toy, spelled):
     nlp = toy.copy(spelled, decoding="mbr")
     doc, plain = nlp(TEXT), closed(nlp)(TEXT)
     assert parts(doc) == parts(plain)
@@ -76,7 +72,7 @@ def test_what_is_found_is_the_same_and_rare_words_have_letters_besides(toy, spel
         assert sentence._.log_prob == pytest.approx(other._.log_prob + own, abs=1e-9)
 
 
-def test_letters_are_a_part_of_surprisals_of_their_own(toy, spelled):
+def test_letters_are_a_separate_part_of_surprisal(toy, spelled):
     rows = surprisal(spelled, [TEXT])
     letters = letters_of(toy, spelled, spelled.make_doc(TEXT)) / -log(2.0)
     assert [row["surprisal_letters"] for row in rows] == pytest.approx(letters.tolist(), abs=1e-9)
@@ -86,7 +82,7 @@ def test_letters_are_a_part_of_surprisals_of_their_own(toy, spelled):
     )
 
 
-def test_trees_that_are_given_or_chosen_among_have_the_same_letters(toy, spelled):
+def test_given_and_candidate_trees_include_the_same_letters(toy, spelled):
     nlp, plain = spelled, closed(spelled)
     doc = nlp(TEXT)
     letters = letters_of(toy, nlp, doc)
@@ -103,7 +99,7 @@ def test_trees_that_are_given_or_chosen_among_have_the_same_letters(toy, spelled
         assert one.score == pytest.approx(other.score + own, abs=1e-9)
 
 
-def test_a_model_that_was_trained_without_stays_closed(toy, trained, annotation):
+def test_a_model_trained_without_spelling_stays_closed(toy, trained, annotation):
     config = trained.config.copy()
     config["components"]["hpyp_parser"]["model"]["spelling"] = True
     nlp = spacy.util.load_model_from_config(config).from_bytes(trained.to_bytes())
@@ -118,7 +114,7 @@ def test_generated_words_are_spelled_out(toy, trained, spelled):
         list(each.generate(80, seed=2)) for each in (parser, parser, toy.parser(trained))
     )
     assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in again]
-    # A word of this class stands in place of its name in angle brackets.
+    # A word of the class replaces its name in angle brackets.
     names = {
         (one.text, other.text) for a, b in zip(docs, plain) for one, other in zip(a, b, strict=True)
     }

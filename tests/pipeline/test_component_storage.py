@@ -16,7 +16,7 @@ def small(toy):
     return toy.trained(toy.sentences(15))
 
 
-def test_parts_can_be_left_out(toy, small, tmp_path):
+def test_parts_can_be_excluded(toy, small, tmp_path):
     parser = toy.parser(small)
     assert set(srsly.msgpack_loads(parser.to_bytes(exclude=["vocab"]))) == {"cfg", "model"}
     parser.to_disk(tmp_path, exclude=["vocab", "cfg"])
@@ -25,7 +25,7 @@ def test_parts_can_be_left_out(toy, small, tmp_path):
     assert not empty.joint.is_initialized
 
 
-#: A value of each setting that is not the one of the tests' pipelines.
+#: A value of each setting that differs from the tests' pipelines.
 CHANGED = {
     "particles": 7,
     "future_cost": 0.25,
@@ -44,7 +44,7 @@ CHANGED = {
 
 
 def changed(toy, nlp):
-    """A copy of a pipeline whose settings were all changed in Python."""
+    """A copy of a pipeline with all settings changed in Python."""
     copy = toy.copy(nlp)
     assert asdict(toy.parser(copy).settings).keys() == CHANGED.keys()
     for name, value in CHANGED.items():
@@ -53,7 +53,7 @@ def changed(toy, nlp):
     return copy
 
 
-def test_settings_that_were_changed_in_python_are_saved(toy, small, tmp_path):
+def test_settings_changed_in_python_are_saved(toy, small, tmp_path):
     nlp = changed(toy, small)
     for path in (tmp_path / "first", tmp_path / "second"):
         nlp.to_disk(path)
@@ -63,7 +63,7 @@ def test_settings_that_were_changed_in_python_are_saved(toy, small, tmp_path):
     assert asdict(pickle.loads(pickle.dumps(toy.parser(nlp))).settings) == CHANGED
 
 
-def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, tmp_path):
+def test_an_override_on_loading_replaces_the_saved_setting(toy, small, tmp_path):
     changed(toy, small).to_disk(tmp_path / "first")
     override = {"components.hpyp_parser.particles": 9, "components.hpyp_parser.decoding": "mbr"}
     nlp = spacy.load(tmp_path / "first", config=override)
@@ -81,7 +81,7 @@ def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, 
     }
 
 
-def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, annotation, tmp_path):
+def test_a_pipeline_saved_without_settings_uses_its_config(toy, small, annotation, tmp_path):
     nlp = changed(toy, small)
     nlp.to_disk(tmp_path)
     (tmp_path / "hpyp_parser" / "cfg").unlink()
@@ -90,7 +90,7 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
     assert old.settings == toy.parser(small).settings
 
 
-def test_model_of_other_context_lists_is_refused_and_says_so(toy, small, tmp_path):
+def test_a_model_of_other_context_lists_is_rejected_with_the_reason(toy, small, tmp_path):
     with pytest.raises(ValueError, match="its setting 'contexts'"):
         toy.parser(toy.nlp(tag=[["s1.tag"]])).from_bytes(toy.parser(small).to_bytes())
     small.to_disk(tmp_path)

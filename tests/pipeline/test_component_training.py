@@ -1,4 +1,4 @@
-"""Training: what `initialize` collects, what an `update` changes, and going on from a saved
+"""Training: the data that `initialize` collects, the effect of an `update`, and resuming a saved
 pipeline.
 """
 
@@ -19,7 +19,7 @@ def test_initialize_collects_vocabulary_tags_and_labels(toy):
     nlp.initialize(lambda: toy.examples(nlp, sentences))
     parser = toy.parser(nlp)
     assert set(parser.label_data["tags"]) == {tag for s in sentences for tag in s.tags}
-    # The arc that was lifted keeps its former head's label behind its own.
+    # The lifted arc keeps its former head's label after its own.
     labels = {dep for s in sentences for dep in s.deps} - {"ROOT"}
     assert {label.split("||")[0] for label in parser.label_data["labels"]} == labels
     assert any("||" in label for label in parser.label_data["labels"])
@@ -27,7 +27,7 @@ def test_initialize_collects_vocabulary_tags_and_labels(toy):
     assert "hearing" not in parser.joint.vocabulary.words
 
 
-def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
+def test_labels_are_the_possible_labels_of_tokens_as_in_spacy(toy):
     nlp = toy.nlp()
     assert toy.parser(nlp).labels == ()
     sentences = toy.sentences()
@@ -41,7 +41,7 @@ def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
     assert {token.dep_ for token in nlp("the dog \n sleeps .")} <= set(toy.parser(nlp).labels)
 
 
-def test_initialize_takes_labels_in_their_order(toy):
+def test_initialize_keeps_the_order_of_given_labels(toy):
     sentences = toy.sentences()
     collected = toy.nlp()
     collected.initialize(lambda: toy.examples(collected, sentences))
@@ -58,7 +58,7 @@ def test_initialize_takes_labels_in_their_order(toy):
     assert nlp("the dog sleeps .")[1].head.text == "sleeps"
 
 
-def test_sentences_with_tags_that_given_labels_do_not_have_are_skipped(toy):
+def test_sentences_with_tags_missing_from_given_labels_are_skipped(toy):
     sentences = toy.sentences()
     nlp = toy.nlp()
     labels = {
@@ -96,7 +96,7 @@ def test_all_copies_of_a_sentence_are_seated(toy):
         assert toy.customers(nlp) == toy.customers_of(corpus)
 
 
-def test_hyperparameters_change_exactly_when_a_sweep_is_complete(toy):
+def test_hyperparameters_change_only_at_the_end_of_a_sweep(toy):
     sentences = toy.sentences(12)
     nlp = toy.trained(sentences, sweeps=0)
     for sweep in range(3):
@@ -107,7 +107,7 @@ def test_hyperparameters_change_exactly_when_a_sweep_is_complete(toy):
             assert changed == (start == 10), f"sweep {sweep}, batch from sentence {start}"
 
 
-def test_loss_of_one_word_in_an_empty_model(toy):
+def test_the_loss_of_one_word_in_an_empty_model_matches_the_formula(toy):
     nlp = toy.nlp(min_count=1)
     labels = {"tags": ["VB", "NN", "UH"], "labels": ["obj", "det"]}
     toy.parser(nlp).initialize(lambda: toy.examples(nlp, [toy.one_word]), nlp=nlp, labels=labels)
@@ -144,7 +144,7 @@ def test_loss_is_the_mean_over_tokens(toy):
     assert any(loss == pytest.approx(value, rel=1e-12) for value in possible)
 
 
-def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy):
+def test_a_sourced_component_learns_new_words(toy):
     sentences = toy.sentences(20)
     nlp = spacy.blank("en")
     nlp.add_pipe("hpyp_parser", source=toy.trained(sentences))
@@ -157,7 +157,7 @@ def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy)
     assert nlp("Zenobia sleeps .")[0].head.i == 1
 
 
-def test_a_sentence_can_be_learned_with_other_annotation_too(toy):
+def test_a_sentence_can_be_learned_with_two_annotations(toy):
     sentence = toy.sentences(1)[0]
     other = toy.sentence(
         sentence.words, ["NN"] * len(sentence.words), sentence.heads, sentence.deps

@@ -1,5 +1,5 @@
-"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by
-its components.
+"""Word classes as data of a pipeline: read before initialization, saved with it, and read by its
+components.
 """
 
 from unicodedata import normalize
@@ -29,7 +29,7 @@ def file(tmp_path):
 
 def pipeline():
     nlp = spacy.blank("en")
-    # Words are known by their class alone.
+    # Words are known only by their class.
     small = {
         "places": 2**12,
         "min_count": 100,
@@ -77,7 +77,7 @@ def found(nlp, *words):
     return [(token.tag_, token.head.i, token.dep_) for token in nlp(Doc(nlp.vocab, words=words))]
 
 
-def test_words_never_seen_are_known_by_their_class(file):
+def test_unseen_words_are_known_by_their_class(file):
     nlp = trained(file)
     assert found(nlp, "the", "axolotl", "zuzzes") == [
         ("D", 1, "det"),
@@ -88,7 +88,7 @@ def test_words_never_seen_are_known_by_their_class(file):
     assert [token._.word_class for token in doc] == ["1", "00", ""]
 
 
-def test_without_classes_templates_that_read_them_are_left_out(file):
+def test_templates_that_read_classes_are_left_out_without_classes(file):
     nlp = trained(None)
     for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):
         assert not getattr(nlp.get_pipe(name), model).is_classed
@@ -122,7 +122,7 @@ def test_spelling_variants_have_equal_trees(form, apostrophe):
 
 
 def head_outward(path):
-    """A head-outward parser, with classes or without, that knows words by their class alone."""
+    """A head-outward parser, with classes or without, that knows words only by their class."""
     nlp = spacy.blank("en")
     lists = {
         "tag": [["direction", "parent.class", "sibling.class:8"]],
@@ -140,7 +140,7 @@ def test_a_head_outward_parser_knows_unknown_words_by_their_class(file, tmp_path
     nlp = head_outward(file)
 
     def parsed(nlp, *words):
-        # Words are uncased, and raw text need not have them so.
+        # Words are uncased, and raw text need not contain them in lower case.
         doc = nlp(Doc(nlp.vocab, words=words, tags=["D", "N", "V"]))
         return [(token.head.i, token._.head_prob) for token in doc], doc._.log_prob
 
@@ -158,7 +158,7 @@ def test_a_head_outward_parser_knows_unknown_words_by_their_class(file, tmp_path
     }
 
 
-#: Of the toy treebank's words, and of words that it has not: nouns, names, verbs.
+#: Nouns, names and verbs, some of them not in the toy treebank.
 RAW = {
     "dog": "00",
     "cat": "00",
@@ -183,7 +183,7 @@ EXPERTS = {
 
 def classed(toy, path):
     """A generative parser, with classes or without."""
-    # Words are known by their class alone.
+    # Words are known only by their class.
     nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     create_word_classes(path)(nlp)
     return toy.train(nlp, toy.sentences())
@@ -215,9 +215,7 @@ def test_a_generative_parser_knows_unknown_words_by_their_class(toy, generative)
     assert all(token._.log_prob < 0.0 for token in doc)
 
 
-def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(
-    toy, generative, tmp_path
-):
+def test_a_loaded_generative_parser_finds_its_classes_in_the_vocabulary(toy, generative, tmp_path):
     generative.to_disk(tmp_path)
     loaded = spacy.load(tmp_path).from_disk(tmp_path)
     assert toy.parser(loaded).joint.classes is classes_in(loaded.vocab)
@@ -236,7 +234,7 @@ def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(
         other(text)
 
 
-def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_are_read_there(
+def test_a_sourced_generative_parser_finds_the_classes_of_the_new_config(
     toy, generative, file_of_raw_text, tmp_path
 ):
     generative.to_disk(tmp_path)
@@ -250,7 +248,7 @@ def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_ar
             }
         },
     }
-    # SpaCy leaves out the tables of the vocabulary where it takes a component from.
+    # SpaCy leaves out the tables of the vocabulary when it sources a component.
     taken = spacy.util.load_model_from_config(config, auto_fill=True)
     with taken.select_pipes(enable=[]):
         taken.initialize()
@@ -261,7 +259,7 @@ def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_ar
     assert found == expected
 
 
-def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_with(
+def test_a_generative_parser_rejects_classes_other_than_those_of_training(
     toy, generative, tmp_path
 ):
     generative.to_disk(tmp_path)
@@ -271,7 +269,7 @@ def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_wit
     create_word_classes(other)(nlp)
     with pytest.raises(ValueError, match="learned with other classes"):
         nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
-    # Nothing compiled reads what is not there.
+    # Compiled code never reads missing classes.
     bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     model = (
         bare.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]).joint

@@ -26,7 +26,7 @@ RANKING = {
     "tag": [["direction+parent.tag", "parent.word"]],
     "children": [["child.tag", "direction+parent.tag"]],
 }
-#: The components of a pipeline whose last one is tested, with small settings.
+#: Pipelines with small settings. The last component is tested.
 PIPELINES = {
     "hpyp_parser": [("hpyp_parser", {"particles": 3, "model": PAPER})],
     "pool": [("hpyp_parser", {"particles": 3, "guides": True, "model": POOLS})],
@@ -73,7 +73,7 @@ def annotation(doc):
 
 
 class Training:
-    """A component that is initialized, with the batches that it learns from."""
+    """An initialized component, with the batches that it learns from."""
 
     def __init__(self, toy, name):
         self.nlp = spacy.blank("en")
@@ -94,7 +94,7 @@ class Training:
         self.component.update(self.examples[:8] if step % 2 == 0 else self.examples[8:])
 
     def docs(self, nlp=None):
-        """Documents that the components before have annotated."""
+        """Documents annotated by the components before it."""
         docs = [example.predicted.copy() for example in self.examples[:4]]
         for name, component in (nlp or self.nlp).pipeline:
             docs = docs if name == self.name else list(component.pipe(docs))
@@ -123,7 +123,7 @@ def training(request, toy):
 
 
 def copies(training, tmp_path):
-    """The pipeline after each way to store it."""
+    """The pipeline after each kind of storage."""
     training.nlp.to_disk(tmp_path / "saved")
     yield spacy.load(tmp_path / "saved")
     yield pickle.loads(pickle.dumps(training.nlp))
@@ -134,7 +134,7 @@ def copies(training, tmp_path):
     yield blank.from_bytes(training.nlp.to_bytes())
 
 
-def test_what_is_stored_predicts_the_same_and_is_stored_the_same(training, tmp_path):
+def test_stored_components_predict_and_serialize_identically(training, tmp_path):
     expected, written = training.annotations(), training.component.to_bytes(exclude=["vocab"])
     for nlp in copies(training, tmp_path):
         assert training.annotations(nlp) == expected
@@ -143,7 +143,7 @@ def test_what_is_stored_predicts_the_same_and_is_stored_the_same(training, tmp_p
         assert again.labels == training.component.labels
 
 
-def test_training_goes_on_after_loading_as_without(training, toy, tmp_path):
+def test_training_resumes_after_loading_as_if_uninterrupted(training, toy, tmp_path):
     training.nlp.to_disk(tmp_path)
     without, resumed = (Training.__new__(Training) for _ in range(2))
     for made, nlp in (
@@ -154,12 +154,12 @@ def test_training_goes_on_after_loading_as_without(training, toy, tmp_path):
         made.examples = examples_of(toy, nlp)
         for step in (3, 4):
             made.update(step)
-    # Confidence is learned from the sentences that have come by since loading.
+    # Confidence is learned from the sentences seen since loading.
     trees = [[found for found, _ in made.annotations()] for made in (resumed, without)]
     assert trees[0] == trees[1]
 
 
-def test_pipe_finds_what_single_calls_find_in_any_thread(training):
+def test_pipe_and_single_calls_agree_in_any_thread(training):
     expected = training.annotations()
     assert [annotation(training.component(doc)) for doc in training.docs()] == expected
     with ThreadPoolExecutor(4) as executor:
@@ -167,9 +167,7 @@ def test_pipe_finds_what_single_calls_find_in_any_thread(training):
         assert [annotation(doc) for doc in found] == expected
 
 
-def test_an_untrained_component_can_be_stored_and_says_that_it_is_untrained(
-    toy, training, tmp_path
-):
+def test_an_untrained_component_can_be_stored_and_reports_being_untrained(toy, training, tmp_path):
     nlp = spacy.blank("en")
     factory = training.nlp.get_pipe_meta(training.name).factory
     nlp.add_pipe(factory)
@@ -188,12 +186,12 @@ def test_an_untrained_component_can_be_stored_and_says_that_it_is_untrained(
         ("cfg", "flipped"),
     ],
 )
-def test_a_damaged_file_is_an_error_that_names_it(training, tmp_path, part, damage):
+def test_errors_name_damaged_files(training, tmp_path, part, damage):
     training.nlp.to_disk(tmp_path)
     file = tmp_path / training.name / part
     data = bytearray(file.read_bytes())
     if damage == "flipped":
-        # Of the settings, the first letter of a name.
+        # In the settings, change the first letter of a name.
         data[len(data) // 2 if part == "model" else data.index(b"{", 1) + 2] ^= 1
     file.write_bytes(
         data if damage == "flipped" else data[: len(data) // 2 if damage == "cut" else 0]
@@ -202,7 +200,7 @@ def test_a_damaged_file_is_an_error_that_names_it(training, tmp_path, part, dama
         spacy.load(tmp_path)
 
 
-def test_an_interrupt_comes_when_the_step_is_complete(toy):
+def test_an_interrupt_waits_for_the_end_of_the_step(toy):
     training, undisturbed = Training(toy, "hpyp_parser"), Training(toy, "hpyp_parser")
     learn = training.component._learn_from
 
@@ -220,14 +218,14 @@ def test_an_interrupt_comes_when_the_step_is_complete(toy):
     assert training.annotations() == undisturbed.annotations()
 
 
-def test_handlers_of_signals_are_as_before_when_a_step_is_complete():
+def test_signal_handlers_are_restored_after_a_step():
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), interrupts_deferred():
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_saving_fails_without_harm_to_what_was_saved(training, tmp_path, monkeypatch):
+def test_a_failed_save_keeps_the_old_files(training, tmp_path, monkeypatch):
     training.nlp.to_disk(tmp_path)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
 

@@ -1,4 +1,4 @@
-"""Rounding a corpus into parts, and reading it with gold sentences."""
+"""Dividing a corpus into parts, and reading it with gold sentences."""
 
 import pytest
 import spacy
@@ -13,20 +13,18 @@ VOCAB = spacy.blank("en").vocab
 
 
 def examples_of(lengths):
-    """Examples whose references have so many words, and whose predicted documents another
-    number.
-    """
+    """Examples with references of the given lengths, and predicted documents of other lengths."""
     docs = [Doc(VOCAB, words=["word"] * length) for length in lengths]
     return [Example(Doc(VOCAB, words=["w"] * 3), doc) for doc in docs]
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=80), st.integers(1, 100))
-def test_each_sweep_has_so_many_parts_of_about_one_size_and_the_first_one_more(lengths, parts):
+def test_sweeps_have_parts_of_similar_size_and_the_first_one_more(lengths, parts):
     examples, batcher = examples_of(lengths), create_parts_batcher(parts)
     for count in (parts + 1, parts, parts):
         batches = list(batcher(iter(examples)))
-        # Evaluations after steps 0, `parts`, 2 `parts` ... need an example since the last one.
+        # Evaluations after steps 0, `parts`, 2 `parts` ... need an example since the previous one.
         assert len(batches) == (count if any(batches[1:]) else parts)
         assert batches[0][0] is examples[0]
         assert [id(each) for batch in batches for each in batch] == list(map(id, examples))
@@ -35,7 +33,7 @@ def test_each_sweep_has_so_many_parts_of_about_one_size_and_the_first_one_more(l
 
 
 @pytest.mark.parametrize("gold_tags", [False, True])
-def test_gold_corpus_gives_each_sentence_as_one(toy, tmp_path, gold_tags):
+def test_the_gold_corpus_gives_one_example_per_sentence(toy, tmp_path, gold_tags):
     sentences = toy.sentences(12)
     docs = [toy.doc(VOCAB, *sentences[i : i + 3]) for i in range(0, 12, 3)]
     DocBin(docs=docs).to_disk(tmp_path / "toy.spacy")
@@ -54,7 +52,7 @@ def test_gold_corpus_gives_each_sentence_as_one(toy, tmp_path, gold_tags):
     assert len(list(limited)) == 6
 
 
-def test_gold_corpus_is_read_once_for_a_pipeline_and_gives_new_documents_to_parse(toy, tmp_path):
+def test_the_gold_corpus_is_read_once_and_gives_new_documents(toy, tmp_path):
     DocBin(docs=[toy.doc(VOCAB, *toy.sentences(3))]).to_disk(tmp_path / "toy.spacy")
     read, nlp, other = (
         create_gold_corpus(tmp_path / "toy.spacy"),
@@ -71,7 +69,7 @@ def test_gold_corpus_is_read_once_for_a_pipeline_and_gives_new_documents_to_pars
     assert all(each.reference.vocab is other.vocab for each in read(other))
 
 
-def test_words_under_tokens_are_the_tokens_of_gold_sentences(tmp_path):
+def test_syntactic_words_are_the_tokens_of_gold_sentences(tmp_path):
     path = tmp_path / "fr.conllu"
     path.write_text(
         "# newpar\n1\tIl\til\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tva\taller\tVERB\t_\t_\t0\troot\t_\t_\n"

@@ -1,6 +1,4 @@
-"""The components easy_first_morphologizer and easy_first_lemmatizer: what they learn, write, save
-and leave alone.
-"""
+"""The components easy_first_morphologizer and easy_first_lemmatizer: learning, writing, saving."""
 
 import numpy as np
 import pytest
@@ -85,17 +83,17 @@ def analysed(nlp, *words):
     return [(token.pos_, str(token.morph), token.lemma_) for token in doc]
 
 
-def test_what_was_learned_is_found(nlp):
+def test_training_sentences_are_analysed_correctly(nlp):
     for words, pos, morphs, lemmas in SENTENCES:
         assert analysed(nlp, *words) == list(zip(pos, morphs, lemmas))
 
 
-def test_unknown_words_are_what_words_with_their_ending_are(nlp):
+def test_unknown_words_are_analysed_like_words_with_their_ending(nlp):
     assert analysed(nlp, "the", "frogs", "walk")[1] == ("NOUN", "Number=Plur", "frog")
     assert analysed(nlp, "she", "barks", ".")[1] == ("VERB", "Number=Sing|Person=3", "bark")
 
 
-def test_labels_are_named_as_spacy_names_them(nlp):
+def test_labels_have_the_same_names_as_in_spacy(nlp):
     morphologizer, lemmatizer = map(nlp.get_pipe, NAMES)
     assert "Number=Plur|POS=NOUN" in morphologizer.labels
     assert "POS=DET" in morphologizer.label_data
@@ -105,14 +103,14 @@ def test_labels_are_named_as_spacy_names_them(nlp):
     )
 
 
-def test_white_space_is_a_space_and_its_own_lemma(nlp):
+def test_white_space_gets_the_part_of_speech_space(nlp):
     doc = nlp("she  talks")
     assert [token.pos_ for token in doc] == ["PRON", "SPACE", "VERB"]
     assert nlp("  ")[0].pos_ == "SPACE"
     assert len(nlp("")) == 0
 
 
-def test_where_training_data_have_nothing_nothing_is_written(caplog):
+def test_nothing_is_written_without_training_annotation(caplog):
     bare = [
         (words, [""] * len(words), [""] * len(words), [""] * len(words)) for words, *_ in SENTENCES
     ]
@@ -121,18 +119,18 @@ def test_where_training_data_have_nothing_nothing_is_written(caplog):
     assert analysed(nlp, "the", "dogs") == [("", "", ""), ("", "", "")]
 
 
-def test_words_without_annotation_are_not_learned_from():
+def test_words_without_annotation_are_not_learned():
     words, pos, morphs, lemmas = SENTENCES[0]
     nlp = trained(
         [*SENTENCES, (["odd", *words[1:]], ["", *pos[1:]], ["", *morphs[1:]], ["", *lemmas[1:]])]
     )
     assert not any("odd" in label for label in nlp.get_pipe("easy_first_lemmatizer").labels)
-    # Nor are there edit trees in model cards.
+    # Model cards list no edit trees, either.
     assert "easy_first_lemmatizer" not in nlp.meta["labels"]
     assert analysed(nlp, *words) == list(zip(pos, morphs, lemmas))
 
 
-def test_words_under_tokens_are_decided_each_by_itself(nlp):
+def test_syntactic_words_are_analysed_separately(nlp):
     doc = Doc(nlp.vocab, words=["thedogs", "talk"])
     write_words(doc, 0, [Analysis("the"), Analysis("dogs")])
     doc = nlp(doc)
@@ -174,7 +172,7 @@ def test_guides_are_read_by_the_names_of_their_tags():
     nlp.initialize(lambda: examples)
     for _ in range(5):
         nlp.update(examples)
-    # In another order, and with another one before.
+    # The tags are in another order, after another one.
     for tags, pos in ((["VBZ"], "VERB"), (["NNS"], "NOUN")):
         assert nlp(guided(Doc(nlp.vocab, words=["runs"]), tags))[0].pos_ == pos
     with pytest.raises(ValueError, match="reads guides"):

@@ -18,7 +18,7 @@ from spacy_hpyp.pipeline.easy_first_parser import EasyFirstParser
 from spacy_hpyp.pipeline.word_classifiers import EasyFirstTagger
 from spacy_hpyp.training import confidence
 
-#: Tables of weights that are small enough to be made for every test.
+#: Weight tables small enough to be made for every test.
 SMALL = {"arc_places": 2**13, "label_places": 2**11}
 TAGGER = {"model": {"places": 2**13}}
 
@@ -48,7 +48,7 @@ def annotation(doc):
 
 
 def non_projective(toy):
-    """Sentences whose arcs cross."""
+    """Sentences with crossing arcs."""
     return [
         toy.sentence(
             [noun if word == "hearing" else word for word in toy.non_projective.words], *columns
@@ -79,8 +79,8 @@ def nlp(trained_pass_by_pass):
 
 @pytest.fixture
 def holding_out(monkeypatch):
-    """Sentences are held out, as from a treebank that is not small: confidence is learned from
-    them, and not beforehand.
+    """Hold out sentences as for a large treebank: confidence is learned from them, not
+    beforehand.
     """
     monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
 
@@ -100,7 +100,7 @@ def test_a_treebank_is_learned_and_evaluated(toy, trained_pass_by_pass, sentence
     assert losses[0]["easy_first_parser"] > 5 * losses[-1]["easy_first_parser"] >= 0.0
 
 
-def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sentences):
+def test_training_depends_on_the_seed_but_not_on_threads(toy, sentences):
     found = []
     for seed, threads in ((1, 1), (1, 3), (2, 1)):
         nlp = pipeline(seed=seed, threads=threads)
@@ -111,14 +111,14 @@ def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sente
 
 
 @pytest.mark.usefixtures("holding_out")
-def test_tags_are_those_of_taggers_that_have_not_seen_the_sentence(toy, sentences, monkeypatch):
+def test_tags_come_from_taggers_that_have_not_seen_the_sentence(toy, sentences, monkeypatch):
     asked, given = [], []
     jackknife = EasyFirstTagger.jackknife
 
     def record(self, examples, **settings):
         found = jackknife(self, examples, **settings)
         asked.append((self.name, len(list(examples)), settings))
-        # Tags that nobody could take for gold ones.
+        # Tags that cannot be mistaken for gold tags.
         given.append({key: ["VBZ"] * len(tags) for key, tags in found.items()})
         return given[-1]
 
@@ -137,9 +137,7 @@ def test_tags_are_those_of_taggers_that_have_not_seen_the_sentence(toy, sentence
 
 @pytest.mark.usefixtures("holding_out")
 @pytest.mark.parametrize("tagger", [True, False])
-def test_without_folds_the_tags_are_the_gold_ones_and_nobody_is_asked(
-    toy, sentences, monkeypatch, tagger
-):
+def test_gold_tags_are_used_without_folds(toy, sentences, monkeypatch, tagger):
     monkeypatch.delattr(EasyFirstTagger, "jackknife")
     nlp = pipeline(folds=0, tagger=tagger)
     with warnings.catch_warnings():
@@ -155,18 +153,18 @@ def test_without_folds_the_tags_are_the_gold_ones_and_nobody_is_asked(
 # Parsing
 
 
-def test_non_projective_trees_come_back(toy, nlp):
+def test_non_projective_trees_are_restored(toy, nlp):
     expected = toy.non_projective
     doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
     assert [token.head.i for token in doc] == expected.heads
     assert [token.dep_ for token in doc] == expected.deps
 
 
-# How sure
+# Confidence
 
 
 @pytest.mark.parametrize("guided", [False, True])
-def test_of_a_small_treebank_confidence_is_learned_from_all_sentences(toy, guided):
+def test_confidence_is_learned_from_all_sentences_of_a_small_treebank(toy, guided):
     sentences = random_sentences(toy, 30, seed=0)
     nlp = pipeline(tagger=False, folds=0, **(GUIDED if guided else {}))
     examples = guided_examples if guided else tagged
@@ -183,7 +181,7 @@ def test_of_a_small_treebank_confidence_is_learned_from_all_sentences(toy, guide
 
 
 @pytest.mark.usefixtures("holding_out")
-def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences):
+def test_there_are_no_probabilities_before_the_end_of_the_first_pass(toy, sentences):
     nlp = pipeline(tagger=False, folds=0)
     nlp.initialize(lambda: toy.examples(nlp, sentences))
     nlp.update(toy.examples(nlp, sentences[:50]))
@@ -193,13 +191,13 @@ def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences
 
 
 @pytest.mark.usefixtures("holding_out")
-def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sentences):
+def test_sentences_held_out_for_confidence_do_not_train_the_parser(toy, sentences):
     nlp = pipeline(beam=1)
     train(toy, nlp, sentences, rounds=1)
     parser = parser_of(nlp)
     held_out = [sentence for sentence in parser.parser.progress.held_out.values()]
     assert 0 < len(held_out) <= len(sentences) / 10
-    # The only sentence that a parser is given is one of them: its weights stay as they are.
+    # A parser that is given only held-out sentences keeps its weights.
     other = copy_of(nlp)
     keys = list(parser.parser.progress.held_out)
     before = parser_of(other).parser.arcs.begin_learning().clock[0]
@@ -246,7 +244,7 @@ GUIDED = {
 
 
 def guide_of(doc, gold, names):
-    """A guide that says what is right, and something else that is less probable."""
+    """A guide with the right answer and a less probable wrong one."""
     n = len(gold)
     heads = np.array([[token.head.i, (token.i + 1) % n] for token in gold], dtype=np.int32).reshape(
         n, 2
@@ -269,7 +267,7 @@ def guide_of(doc, gold, names):
 
 
 def guided_examples(toy, nlp, sentences):
-    """Examples whose documents, both of them, have guides."""
+    """Examples with guides in both documents."""
     examples = tagged(toy, nlp, sentences)
     names = sorted({token.dep_ for example in examples for token in example.reference})
     for example in examples:
@@ -280,7 +278,7 @@ def guided_examples(toy, nlp, sentences):
 
 @pytest.fixture(scope="module")
 def guided(toy):
-    """A parser that knows no words, trained on random trees with guides that say what is right."""
+    """A parser that knows no words, trained on random trees with guides to the right answer."""
     nlp = pipeline(tagger=False, folds=0, **GUIDED)
     sentences = random_sentences(toy, 120, seed=0)
     nlp.initialize(lambda: guided_examples(toy, nlp, sentences))
@@ -290,9 +288,7 @@ def guided(toy):
 
 
 def random_sentences(toy, count, seed):
-    """Sentences of one word again and again, with random trees: nothing tells them apart but a
-    guide.
-    """
+    """Sentences of one repeated word with random trees, which only a guide distinguishes."""
     rng = random.Random(seed)
     found = []
     for number in range(count):
@@ -319,7 +315,7 @@ def test_a_guided_parser_reads_its_guide(toy, guided):
     assert scores["dep_las"] > 0.95
 
 
-def test_a_guided_parser_learns_on_the_tokens_that_the_guide_is_about(toy, guided):
+def test_a_guided_parser_learns_on_the_tokens_of_the_guide(toy, guided):
     nlp = pipeline(tagger=False, folds=0, tokens="tokenizer", **GUIDED)
     sentence = toy.sentence(["cannot", "la"], ["X", "X"], [1, 1], ["one", "ROOT"])
     examples = guided_examples(toy, nlp, [sentence, *random_sentences(toy, 10, seed=0)])
@@ -329,9 +325,7 @@ def test_a_guided_parser_learns_on_the_tokens_that_the_guide_is_about(toy, guide
     assert min(len(lesson.gold_heads) for lesson in parser_of(nlp)._seen.made.values()) == 2
 
 
-def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those_of_their_words(
-    toy,
-):
+def test_guides_follow_their_words_across_sentences_and_white_space(toy):
     nlp = pipeline(tagger=False, folds=0, **GUIDED)
     first, second, third = random_sentences(toy, 3, seed=4)
     alone = guided_examples(toy, nlp, [first, second, third])
@@ -358,7 +352,7 @@ def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those
         parser_of(nlp)._reset_training()
         keys = parser_of(nlp)._remember([Example(doc, doc)])
         assert keys == list(expected)
-        # Alone, the second head that the guide names may be another one.
+        # Alone, the second head in the guide may differ.
         for key in keys:
             own, other = parser_of(nlp)._seen.made[key], expected[key]
             assert np.array_equal(own.heads[:, 0], other.heads[:, 0])
@@ -368,7 +362,7 @@ def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those
             assert np.array_equal(own.gold_heads, other.gold_heads)
 
 
-def test_a_compact_pipeline_is_smaller_parses_much_the_same_and_learns_no_more(toy, nlp, tmp_path):
+def test_a_compact_pipeline_is_smaller_parses_similarly_and_cannot_learn(toy, nlp, tmp_path):
     nlp.to_disk(tmp_path / "whole")
     command_line.run("hpyp", "compact", tmp_path / "whole", tmp_path / "compact")
     whole, compact = (

@@ -1,5 +1,5 @@
-"""The component easy_first_senter: what is set is kept, white space begins nothing, and the rest is
-found.
+"""The component easy_first_senter: preset boundaries are kept, white space begins no sentence, and
+other boundaries are predicted.
 """
 
 import pytest
@@ -61,7 +61,7 @@ def test_sentences_are_found(senter):
     assert None not in starts(doc)
 
 
-def test_nothing_is_learned_from_a_sentence_that_is_in_no_text(toy, sentences):
+def test_sentences_without_a_text_are_not_learned(toy, sentences):
     nlp = pipeline()
     alone = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
     unwritten = [
@@ -79,7 +79,7 @@ def test_nothing_is_learned_from_a_sentence_that_is_in_no_text(toy, sentences):
     assert senter_of(nlp).to_bytes() != before
 
 
-def test_boundaries_that_are_set_are_kept(senter):
+def test_preset_boundaries_are_kept(senter):
     words = "the dog sleeps . a cat waits .".split()
     given = [True, None, True, None, False, None, None, None]
     doc = senter(Doc(senter.vocab, words=words, sent_starts=given))
@@ -89,12 +89,12 @@ def test_boundaries_that_are_set_are_kept(senter):
 def test_white_space_begins_no_sentence(senter):
     words = ["\n", "the", "dog", "sleeps", ".", "\n\n", "a", " ", "cat", "waits", ".", "\n"]
     doc = senter(Doc(senter.vocab, words=words))
-    # But for the first token.
+    # Except at the first token.
     assert starts(doc) == [i in (0, 6) for i in range(12)]
 
 
 @pytest.mark.parametrize("tokens", ["gold", "tokenizer"])
-def test_boundaries_are_learned_on_the_tokens_that_are_set(toy, tokens):
+def test_boundaries_are_learned_on_the_configured_tokens(toy, tokens):
     sentence = toy.sentence(["cannot", "stop"], ["MD", "VB"], [1, 1], ["aux", "ROOT"])
     nlp = pipeline(tokens=tokens)
     examples = examples_of(toy, nlp, [sentence] * 3)
@@ -106,7 +106,7 @@ def test_boundaries_are_learned_on_the_tokens_that_are_set(toy, tokens):
     assert found.given.tolist() == [1, *[-1] * (3 * len(own) - 1)]
 
 
-def test_sentence_that_white_space_begins_is_begun_by_the_next_word():
+def test_the_next_word_begins_a_sentence_with_leading_white_space():
     nlp = pipeline(tokens="gold")
     words = ["a", ".", "\n", "b", "."]
     doc = Doc(nlp.vocab, words=words, sent_starts=[True, False, True, False, False])
@@ -115,7 +115,7 @@ def test_sentence_that_white_space_begins_is_begun_by_the_next_word():
     assert found.gold.tolist() == [1, 0, 1, 0]
 
 
-def test_what_the_predicted_document_says_is_not_learned(toy, sentences):
+def test_boundaries_of_the_predicted_document_are_not_learned(toy, sentences):
     nlp = pipeline()
     (example,) = examples_of(toy, nlp, sentences[:3])
     expected = senter_of(nlp)._gold_words(example, {})
@@ -126,7 +126,7 @@ def test_what_the_predicted_document_says_is_not_learned(toy, sentences):
     assert found.given.tolist() == expected.given.tolist()
 
 
-def test_what_is_not_certain_is_left_open(senter):
+def test_uncertain_boundaries_are_left_open(senter):
     nlp = spacy.util.load_model_from_config(senter.config.copy()).from_bytes(senter.to_bytes())
     text = "the dog sleeps . a cat waits . Kim sees Mona ."
     everything = starts(senter(text))

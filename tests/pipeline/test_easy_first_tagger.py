@@ -1,6 +1,4 @@
-"""The component easy_first_tagger: tags, guides, and tags for the training part by taggers that
-have not seen it.
-"""
+"""The component easy_first_tagger: tags, guides, and jack-knifed tags of the training part."""
 
 import numpy as np
 import pytest
@@ -53,7 +51,7 @@ def trained_tagger(toy, sentences):
     return train(nlp, toy.examples(nlp, sentences))
 
 
-def test_unknown_words_are_tagged_by_what_stands_around_them(trained_tagger):
+def test_unknown_words_are_tagged_by_their_context(trained_tagger):
     doc = trained_tagger("the quetzal sees a zyx .")
     assert [token.tag_ for token in doc] == ["DT", "NN", "VBZ", "DT", "NN", "."]
 
@@ -68,7 +66,7 @@ def test_words_without_a_tag_are_not_learned(toy):
     assert [tagged[i].tag_ for i in (0, 1, 3)] == ["DT", "NN", "VBZ"]
 
 
-def test_tokens_are_those_of_the_tokenizer_or_of_the_treebank(toy):
+def test_tokens_come_from_the_tokenizer_or_from_the_treebank(toy):
     sentence = toy.sentence(["cannot", "stop"], ["MD", "VB"], [1, 1], ["aux", "ROOT"])
     for tokens, forms in (("gold", {"cannot", "stop"}), ("tokenizer", {"can", "not", "stop"})):
         nlp = pipeline(tokens=tokens)
@@ -81,7 +79,7 @@ def test_tokens_are_those_of_the_tokenizer_or_of_the_treebank(toy):
 
 
 def guided_doc(toy, vocab, sentence, right=True):
-    """A gold document whose guide says the right tags, or wrong ones."""
+    """A gold document with a guide to the right tags, or to wrong ones."""
     doc = toy.doc(vocab, sentence)
     names = sorted({*sentence.tags, "XX"})
     n = len(sentence.words)
@@ -110,7 +108,7 @@ def guided(toy, sentences):
     return train(nlp, guided_examples(toy, nlp, sentences))
 
 
-def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
+def test_guides_decide_without_other_evidence(toy, guided):
     vocabulary = tagger_of(guided).classifier.vocabulary
     number = vocabulary.number("x1")
     possible = vocabulary.candidate_tags[
@@ -128,7 +126,7 @@ def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
 # Jack-knifing
 
 
-def test_jackknifed_tags_are_those_of_the_sentences_by_their_keys(toy, trained_tagger, sentences):
+def test_jackknifed_tags_are_stored_by_sentence_key(toy, trained_tagger, sentences):
     tagger = tagger_of(trained_tagger)
     before = tagger.to_bytes()
     examples = toy.examples(trained_tagger, sentences)
@@ -141,7 +139,7 @@ def test_jackknifed_tags_are_those_of_the_sentences_by_their_keys(toy, trained_t
         right += np.sum(np.array(found[raw.key]) == gold)
         total += len(gold)
     assert len(found) == len(sentences)
-    # The sentence that is like no other is wrong.
+    # The sentence that is like no other gets wrong tags.
     assert 0.9 < right / total < 1.0
 
 

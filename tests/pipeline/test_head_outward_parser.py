@@ -16,7 +16,7 @@ from spacy_hpyp.pipeline.head_outward_parser import HeadOutwardParser
 
 chart_scores = compiled(chart_scores)
 
-#: Settings of the model, which `pipeline` takes by their names.
+#: Settings of the model that `pipeline` takes by name.
 MODEL = (
     "tag",
     "word",
@@ -32,7 +32,7 @@ MODEL = (
 #: Context lists that no chart can use.
 GENERATED_CHILDREN = {"children": [["child.tag", "parent.tag"]]}
 GRANDPARENT = {"tag": [["direction", "parent.tag", "grandparent.tag"]]}
-#: Several experts, whose weights are learned.
+#: Several experts with learned weights.
 POOL = {
     "tag": [["direction+parent.tag", "sibling.tag"], ["direction", "parent.word"]],
     "word": [["child.tag", "parent.tag"], ["child.tag", "parent.word"]],
@@ -54,7 +54,7 @@ def parser_of(nlp) -> HeadOutwardParser:
 
 
 def assert_scored(doc):
-    """Assert that every sentence is a tree of its own, in one piece, and has probabilities."""
+    """Assert that every sentence is a contiguous tree with probabilities."""
     assert_trees(doc)
     for sentence in doc.sents:
         assert sentence._.log_prob <= 0.0
@@ -65,7 +65,7 @@ def assert_scored(doc):
 
 
 def annotation(doc):
-    """All that the parser writes."""
+    """All annotation of the parser."""
     arcs = [(token.text, token.tag_, token.dep_, token.head.i, token._.head_prob) for token in doc]
     return arcs, [sentence._.log_prob for sentence in doc.sents], doc._.log_prob
 
@@ -120,7 +120,7 @@ def test_a_treebank_is_learned_and_evaluated(toy, trained_sweep_by_sweep, senten
     ],
     ids=["eisner", "dirichlet", "minimal", "fixed", "no labels", "pool"],
 )
-def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
+def test_a_treebank_is_learned_with_every_setting(toy, sentences, settings):
     nlp = pipeline(**settings)
     train(toy, nlp, sentences, rounds=3)
     scores = nlp.evaluate(tagged(toy, nlp, sentences))
@@ -128,7 +128,7 @@ def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
     assert (scores["dep_las"] > 0.9) == (settings.get("label") != [])
 
 
-def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sentences):
+def test_training_depends_on_the_seed_but_not_on_threads(toy, sentences):
     found = []
     for seed, threads in ((1, 1), (1, 3), (2, 1)):
         nlp = pipeline(seed=seed, threads=threads)
@@ -141,11 +141,11 @@ def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sente
 # Probabilities
 
 
-def test_the_log_probability_of_a_sentence_is_the_sum_over_all_of_its_trees(nlp, short):
+def test_the_log_probability_of_a_sentence_sums_over_all_trees(nlp, short):
     parser = parser_of(nlp)
     parsed = parser(short.copy())
     found = parser.k_best(short, 1000)
-    # Of four words there are 30 projective trees with one root.
+    # Four words have 30 projective trees with one root.
     assert len(found) == 30
     assert parsed._.log_prob == pytest.approx(
         np.logaddexp.reduce([each.log_prob for each in found]), rel=1e-9
@@ -157,7 +157,7 @@ def test_the_log_probability_of_a_sentence_is_the_sum_over_all_of_its_trees(nlp,
     assert parsed._.surprisal is None
 
 
-def test_the_probability_of_a_head_is_the_part_of_the_trees_that_have_it(nlp, short):
+def test_the_probability_of_a_head_sums_over_trees_with_the_arc(nlp, short):
     parser = parser_of(nlp)
     found = parser.k_best(short, 1000)
     total = np.logaddexp.reduce([each.log_prob for each in found])
@@ -171,8 +171,8 @@ def test_the_probability_of_a_head_is_the_part_of_the_trees_that_have_it(nlp, sh
     )
 
 
-def test_the_log_probability_of_a_tree_is_that_of_the_alternative_and_of_its_labels(toy, sentences):
-    # Without labels there is nothing more to a tree than its arcs.
+def test_tree_log_prob_matches_the_scores_of_alternatives(toy, sentences):
+    # Without labels, a tree has only arcs.
     nlp = pipeline(label=[])
     train(toy, nlp, sentences, rounds=2)
     parser = parser_of(nlp)
@@ -183,16 +183,14 @@ def test_the_log_probability_of_a_tree_is_that_of_the_alternative_and_of_its_lab
         assert parser.tree_log_prob(each.doc) == pytest.approx(each.log_prob)
 
 
-def test_probabilities_are_those_of_the_words_under_tokens(toy, nlp):
+def test_probabilities_refer_to_syntactic_words(toy, nlp):
     parser = parser_of(nlp)
     doc = toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4])
     tokens = toy.merged(doc, 1)
     assert parser.tree_log_prob(tokens) == parser.tree_log_prob(doc)
 
 
-def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_what_is_wrong(
-    toy, nlp, sentences
-):
+def test_tree_log_prob_rejects_missing_trees_and_unknown_tags(toy, nlp, sentences):
     parser = parser_of(nlp)
     gold = toy.doc(nlp.vocab, *sentences[2:4])
     whole = parser.tree_log_prob(gold)
@@ -212,9 +210,7 @@ def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_wh
         parser.tree_log_prob(with_tags(gold))
 
 
-def test_its_values_take_the_place_of_those_of_the_other_generative_parser_and_the_other_way_round(
-    toy, nlp, trained, sentences
-):
+def test_generative_parsers_replace_the_values_of_each_other(toy, nlp, trained, sentences):
     gold = toy.doc(nlp.vocab, *sentences[2:4])
     parser, other = parser_of(nlp), toy.parser(trained)
     alone = annotation(parser(with_tags(gold)))
@@ -233,7 +229,7 @@ def test_its_values_take_the_place_of_those_of_the_other_generative_parser_and_t
 
 
 @pytest.mark.parametrize("decoding", ["best", "mbr"])
-def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
+def test_decoding_returns_the_requested_tree(toy, nlp, sentences, decoding):
     parser = parser_of(copy_of(nlp, decoding=decoding))
     for sentence in sentences[:10]:
         doc = with_tags(toy.doc(parser.vocab, sentence))
@@ -258,7 +254,7 @@ def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
 # Documents
 
 
-def test_non_projective_trees_are_learned_and_come_back(toy, nlp):
+def test_non_projective_trees_are_learned_and_restored(toy, nlp):
     expected = toy.non_projective
     doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
     assert_scored(doc)
@@ -270,7 +266,7 @@ def test_non_projective_trees_are_learned_and_come_back(toy, nlp):
 
 
 @pytest.mark.parametrize("starts", [[0, 4], [0, 5], [0, 3, 4], [0, 4, 5], [0, 1, 4], [0, 2]])
-def test_sentences_that_begin_with_white_space_or_have_nothing_else_have_probabilities(nlp, starts):
+def test_sentences_with_leading_or_only_white_space_have_probabilities(nlp, starts):
     words = [" ", "the", "dog", "sleeps", "\n", "Kim", "waits", " "]
     tags = ["_SP", "DT", "NN", "VBZ", "_SP", "NNP", "VBZ", "_SP"]
     doc = Doc(
@@ -293,7 +289,7 @@ def test_sentences_that_begin_with_white_space_or_have_nothing_else_have_probabi
 
 
 @pytest.mark.parametrize("longest", [1, 3, 8])
-def test_longer_sentences_are_parsed_in_parts_that_make_one_tree(
+def test_longer_sentences_are_parsed_in_parts_that_form_one_tree(
     toy, nlp, sentences, longest, monkeypatch
 ):
     monkeypatch.setattr("spacy_hpyp.head_outward.model.LONGEST", longest)
@@ -302,7 +298,7 @@ def test_longer_sentences_are_parsed_in_parts_that_make_one_tree(
     parsed = parser(doc.copy())
     assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in doc]
     assert_scored(parsed)
-    # The parts' log-probabilities make up that of the sentence.
+    # The parts' log-probabilities sum to that of the sentence.
     first = next(parsed.sents)
     parts = [
         Doc(parser.vocab, words=[t.text for t in part], tags=[t.tag_ for t in part])
@@ -324,9 +320,7 @@ def test_longer_sentences_are_parsed_in_parts_that_make_one_tree(
     ],
     ids=["children", "grandparent"],
 )
-def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_none(
-    toy, sentences, lists, problem
-):
+def test_a_model_without_a_chart_scores_trees_but_refuses_to_search(toy, sentences, lists, problem):
     nlp = pipeline(**lists)
     train(toy, nlp, sentences[:40], rounds=2)
     parser, doc = parser_of(nlp), with_tags(toy.doc(nlp.vocab, sentences[3]))

@@ -1,6 +1,4 @@
-"""The component head_outward_states: documents get states, always the same ones, and what is stored
-is what was learned.
-"""
+"""The component head_outward_states: states of documents, reproducibility, and storage."""
 
 import numpy as np
 import pytest
@@ -67,7 +65,7 @@ def test_words_get_states_and_white_space_none(toy, kind):
     assert [token._.latent_state for token in again] == found
 
 
-def test_words_of_documents_without_trees_have_states_only_if_these_need_no_trees(toy):
+def test_documents_without_trees_get_states_only_from_models_without_trees(toy):
     lda, syntactic = pipeline("lda"), pipeline("syntactic")
     for nlp in (lda, syntactic):
         train(toy, nlp, 1)
@@ -94,7 +92,7 @@ def test_sentences_without_complete_trees_are_left_out(toy):
     assert {word for state in model.top_words(5) for word, _ in state} == {"a", "b"}
 
 
-def test_documents_of_the_same_content_are_learned_from_once(toy):
+def test_documents_with_the_same_content_are_learned_once(toy):
     nlp = pipeline()
     examples = examples_of(toy, nlp)
     nlp.initialize(lambda: examples)
@@ -106,7 +104,7 @@ def test_documents_of_the_same_content_are_learned_from_once(toy):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_is_fixed_by_the_seed(toy, kind):
+def test_the_seed_determines_training(toy, kind):
     packed = []
     for seed in (0, 0, 1):
         nlp = pipeline(kind, seed=seed)
@@ -115,8 +113,8 @@ def test_training_is_fixed_by_the_seed(toy, kind):
     assert packed[0] == packed[1] != packed[2]
 
 
-def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
-    # Two kinds of documents, with no words in common.
+def test_documents_get_probable_states_given_the_rest(toy):
+    # Two kinds of documents without common words.
     nlp = pipeline("lda", states=2)
     rng = np.random.default_rng(0)
     examples = []

@@ -1,4 +1,4 @@
-"""Several parsers in one pipeline: the parse of one is kept, and the next one starts anew."""
+"""Several parsers in one pipeline: the parse of one is kept, and the next one starts afresh."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ WORDS = "the dog sleeps . Kim waits .".split()
 
 @Language.component("v_left_parser")
 def left_parser(doc):
-    """Hang each word on the one before, in one sentence or those that are set."""
+    """Attach each word to the previous one, in one sentence or in preset sentences."""
     starts = [token.i == 0 or token.is_sent_start is True for token in doc]
     for token, begins in zip(doc, starts):
         token.head, token.dep_ = (token, "ROOT") if begins else (doc[token.i - 1], "left")
@@ -29,7 +29,7 @@ def nlp():
     return nlp
 
 
-def test_a_parse_is_kept_under_the_name_of_its_parser_and_taken_back(nlp):
+def test_a_parse_is_kept_under_its_parsers_name_and_removed(nlp):
     doc = nlp(Doc(nlp.vocab, words=WORDS, tags=["X"] * len(WORDS)))
     kept = doc._.hpyp_parses["left"]
     assert list(doc._.hpyp_parses) == ["left"]
@@ -63,7 +63,7 @@ def test_processes_and_saved_pipelines_keep_parses(nlp, tmp_path):
     ]
 
 
-def test_parsers_of_spacy_parse_as_if_they_were_alone(toy):
+def test_spacy_parsers_parse_as_if_alone(toy):
     nlp = spacy.blank("en")
     sentences = toy.sentences(20)
     for name in ("one", "other"):

@@ -1,4 +1,4 @@
-"""Components find others of their pipeline by where they stand."""
+"""Components find others in their pipeline by position."""
 
 import pickle
 
@@ -29,7 +29,7 @@ def names_before(component):
     return [name for name, _ in components_before(component, component.nlp)]
 
 
-def test_components_find_what_stands_before_them_when_they_are_used(nlp):
+def test_components_find_their_predecessors_when_used(nlp):
     keep, combiner = nlp.get_pipe("keep_parse"), nlp.get_pipe("parse_combiner")
     nlp.add_pipe("v_first", name="other", before="keep_parse")
     nlp.disable_pipe("other")
@@ -38,14 +38,14 @@ def test_components_find_what_stands_before_them_when_they_are_used(nlp):
     assert names_before(combiner) == ["v_first", "other", "keep_parse", "v_second"]
 
 
-def test_a_pickled_component_takes_its_pipeline_along(nlp):
+def test_a_pickled_component_keeps_its_pipeline(nlp):
     copy = pickle.loads(pickle.dumps(nlp)).get_pipe("parse_combiner")
     alone = pickle.loads(pickle.dumps(nlp.get_pipe("keep_parse")))
     assert names_before(copy) == names_before(nlp.get_pipe("parse_combiner"))
     assert alone.name_of_parse == "v_first"
 
 
-def test_a_sourced_component_is_told_its_new_pipeline(nlp):
+def test_a_sourced_component_finds_its_new_pipeline(nlp):
     other = spacy.blank("en", vocab=nlp.vocab)
     other.add_pipe("v_second")
     keep = other.add_pipe("keep_parse", source=nlp)

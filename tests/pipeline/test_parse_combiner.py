@@ -18,7 +18,7 @@ from spacy_hpyp.pipeline.parse_combiner import ParseCombiner
 
 @Language.factory("v_noisy_parser", default_config={"seed": 0, "part": 0.7})
 def make_noisy_parser(nlp, name, seed, part):
-    """Parses toy sentences as `part` of the tokens' user data say, and hangs others on a
+    """Parse toy sentences by `part` of the tokens' user data, and attach other words to a
     neighbour.
     """
 
@@ -40,7 +40,7 @@ def make_noisy_parser(nlp, name, seed, part):
 
 @pytest.fixture(scope="module")
 def folder(toy, tmp_path_factory):
-    """A pipeline of two parsers and a combiner that has learned from them, saved; and documents to
+    """A saved pipeline of two parsers and a combiner that learned from them, and documents to
     parse.
     """
     nlp = spacy.blank("en")
@@ -77,7 +77,7 @@ def example_of(toy, nlp, sentence):
     return Example(predicted, reference)
 
 
-def test_the_vote_is_a_tree_of_what_voters_say(toy, folder, assert_forest):
+def test_the_elected_tree_beats_a_single_voter(toy, folder, assert_forest):
     nlp = spacy.load(folder)
     combiner = nlp.get_pipe("parse_combiner")
     assert isinstance(nlp.get_pipe("keep_parse"), KeepParse)
@@ -99,7 +99,7 @@ def test_the_vote_is_a_tree_of_what_voters_say(toy, folder, assert_forest):
     assert right > 0.9 * total
 
 
-def test_votes_are_learned_from_words_under_tokens(toy):
+def test_votes_are_learned_from_syntactic_words(toy):
     nlp = spacy.blank("en")
     combiner = nlp.add_pipe("parse_combiner", config={"model": {"voters": ["wrong", "right"]}})
     examples = []
@@ -123,15 +123,13 @@ def test_votes_are_learned_from_words_under_tokens(toy):
         ]
 
 
-def test_a_missing_voter_is_named(toy, folder):
+def test_a_missing_voter_is_reported(toy, folder):
     nlp = spacy.load(folder, exclude=["one", "keep_parse"])
     with pytest.raises(ValueError, match=r"needs the parse of 'one'.*has only \['other'\]"):
         nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
 
 
-def test_components_that_are_sourced_and_renamed_know_voters_by_the_names_that_were_learned(
-    toy, folder
-):
+def test_sourced_and_renamed_components_keep_the_learned_names_of_voters(toy, folder):
     first, second = spacy.load(folder), spacy.blank("en")
     for name in first.pipe_names:
         second.add_pipe(name, source=first, name=f"my_{name}")
@@ -143,7 +141,7 @@ def test_components_that_are_sourced_and_renamed_know_voters_by_the_names_that_w
     ]
 
 
-def test_one_voter_is_not_enough(toy):
+def test_a_single_voter_raises_an_error(toy):
     nlp = spacy.blank("en")
     nlp.add_pipe("v_noisy_parser", name="one")
     nlp.add_pipe("parse_combiner")
@@ -162,7 +160,7 @@ def kept(heads, *, starts=(0,)):
     return KeptParse(np.array(heads, dtype=np.int32), labels, ["X"] * n, nothing, nothing, begins)
 
 
-def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
+def test_white_space_and_heads_in_other_sentences_are_ignored():
     nlp = spacy.blank("en")
     doc = Doc(nlp.vocab, words=["a", " ", "b", "c", "d"])
     keep(doc, "one", kept([2, -1, 0, 1, 0], starts=[0, 3]))
@@ -173,12 +171,12 @@ def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
     assert layout.offsets.tolist() == [0, 2, 4]
     assert ballots.heads.tolist() == [[1, ABSENT], [-1, ABSENT], [1, -1], [-1, 0]]
     assert names.labels == {"dep": 0, "ROOT": 1}
-    # The other one's boundaries count where it is named first.
+    # The boundaries of the other parser count when it is named first.
     ballots, layout = cast([doc], [parses_of(doc, ["other", "one"], reader="combiner")], names)
     assert layout.offsets.tolist() == [0, 4]
 
 
-def test_a_guide_says_how_sure_a_voter_is_who_does_not_say_so():
+def test_guides_supply_the_missing_confidence_of_voters():
     nlp = spacy.blank("en")
     doc = Doc(nlp.vocab, words=["a", "b", "c"])
     keep(doc, "one", kept([1, 0, -2]))

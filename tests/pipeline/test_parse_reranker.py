@@ -1,4 +1,4 @@
-"""The component that chooses among the trees of a parser."""
+"""The component that reranks the trees of a parser."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ LISTS = {
 
 
 def misattach(toy, sentence):
-    """The sentence with what belongs to the verb hanging on the object, if there is one."""
+    """The sentence with the dependents of the verb attached to its object, if any."""
     if "obj" not in sentence.deps or "obl" not in sentence.deps:
         return sentence
     heads = list(sentence.heads)
@@ -26,9 +26,7 @@ def misattach(toy, sentence):
 
 @pytest.fixture(scope="module")
 def nlp(toy):
-    """A parser that attaches some words to where they do not belong, and a reranker that knows
-    better.
-    """
+    """A parser that misattaches some words, and a reranker that corrects them."""
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser", name="source")
@@ -54,14 +52,14 @@ def reranker_of(nlp):
 
 
 def unseen(toy, nlp):
-    """New sentences in which something can hang on what it does not belong to."""
+    """New sentences in which a word can be misattached."""
     sentences = [each for each in toy.sentences(300)[100:] if {"obj", "obl"} <= set(each.deps)]
     return [
         Example(nlp.make_doc(" ".join(each.words)), toy.doc(nlp.vocab, each)) for each in sentences
     ]
 
 
-def test_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
+def test_reranked_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
     examples = unseen(toy, nlp)
     scores = nlp.evaluate(examples)
     for doc in nlp.pipe(example.text for example in examples):
@@ -73,7 +71,7 @@ def test_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
     assert scores["dep_uas"] > 0.98
 
 
-def test_one_candidate_is_the_tree_that_the_document_has(toy, nlp):
+def test_a_single_candidate_is_the_tree_of_the_document(toy, nlp):
     reranker = reranker_of(nlp)
     doc = nlp.make_doc("the dog sees a cat near Kim .")
     with nlp.select_pipes(disable="parse_reranker"):
@@ -85,7 +83,7 @@ def test_one_candidate_is_the_tree_that_the_document_has(toy, nlp):
     assert [(token.head.i, token.dep_) for token in doc] == before
 
 
-def test_sentences_that_weights_are_learned_from_are_not_learned_by_the_model(toy, nlp):
+def test_sentences_held_out_for_weights_do_not_train_the_model(toy, nlp):
     reranker = reranker_of(nlp)
     assert len(reranker.ranking.held_out) == 20
     assert not reranker.ranking.held_out & reranker.head_outward.progress.seated.keys()
@@ -94,7 +92,7 @@ def test_sentences_that_weights_are_learned_from_are_not_learned_by_the_model(to
     assert reranker.weights["tree"] > 0.0
 
 
-def test_white_space_and_empty_documents_are_no_sentences(nlp):
+def test_white_space_and_empty_documents_are_left_alone(nlp):
     assert len(nlp("")) == 0
     assert nlp(" \n ")[0].dep_ == nlp.get_pipe("source")(nlp.make_doc(" \n "))[0].dep_
     doc = nlp("the  dog sleeps \n .")
@@ -102,7 +100,7 @@ def test_white_space_and_empty_documents_are_no_sentences(nlp):
     assert [token._.head_prob is None for token in doc] == [token.is_space for token in doc]
 
 
-def test_what_is_missing_in_the_pipeline_is_named(nlp, toy):
+def test_missing_components_are_reported(nlp, toy):
     reranker = reranker_of(nlp)
     doc = nlp("the dog sleeps .")
     reranker.source = "parser"
@@ -119,7 +117,7 @@ def test_what_is_missing_in_the_pipeline_is_named(nlp, toy):
         alone("the dog sleeps .")
 
 
-def test_marginals_of_arcs_are_sums_over_the_candidates_that_have_them():
+def test_arc_marginals_sum_over_the_candidates_with_the_arc():
     rng = np.random.default_rng(0)
     n = 300
     heads = rng.integers(NONE, n, size=(4, n), dtype=np.int32)

@@ -30,7 +30,7 @@ def conllu(*sentences, comment=""):
 @pytest.mark.parametrize(
     "comment", ["", "1-2\tw1w2" + "\t_" * 8 + "\n"], ids=["words", "multiword tokens"]
 )
-def test_a_sentence_without_a_tree_keeps_its_boundaries_and_is_left_out_alone(comment, write):
+def test_only_sentences_without_a_tree_are_left_out(comment, write):
     heads = [each for own in INCOMPLETE if len(own) > 1 or not comment for each in (TREE, own)]
     path, nlp = write(conllu(*heads, TREE, comment=comment), "bank.conllu"), spacy.blank("xx")
     (doc,) = read_treebank(path, nlp.vocab, n_sents=100)
@@ -50,8 +50,8 @@ def test_trees_without_labels_are_complete(write):
     assert problems == [None, "without a complete tree"]
 
 
-def test_scores_are_those_of_the_sentences_with_trees(write):
-    # A longer sentence that misses its first heads comes before others.
+def test_scores_cover_the_sentences_with_trees(write):
+    # A longer sentence without its first heads comes before the others.
     path, nlp = (
         write(conllu(("_", "_", 0, 3), TREE, *INCOMPLETE, TREE), "bank.conllu"),
         spacy.blank("xx"),
@@ -75,13 +75,13 @@ def test_scores_are_those_of_the_sentences_with_trees(write):
 @pytest.mark.parametrize(
     ("mark", "sizes"), [("# newpar\n", [2, 2, 1]), ("# newdoc\n", [1] * 5), ("", [2, 2, 1])]
 )
-def test_documents_have_at_most_so_many_sentences_where_the_file_names_none(mark, sizes, write):
+def test_the_number_of_sentences_limits_documents_without_marks(mark, sizes, write):
     path = write(conllu(*[TREE] * 5, comment=mark), "bank.conllu")
     docs = read_treebank(path, spacy.blank("xx").vocab, n_sents=2)
     assert [len(list(doc.sents)) for doc in docs] == sizes
 
 
-def test_tokens_are_those_of_the_rules_where_a_treebank_says_nothing_of_white_space(write):
+def test_rules_tokenize_when_a_treebank_lacks_white_space(write):
     words = "".join(
         f"{i}\t{form}\t_\tX\t_\t_\t{int(i != 1)}\tdep\t_\t_\n"
         for i, form in enumerate("one of le ferries .".split(), 1)
@@ -97,12 +97,12 @@ def test_tokens_are_those_of_the_rules_where_a_treebank_says_nothing_of_white_sp
         doc = tokenizer("Two du ferries, (late).")
         assert [token.text for token in doc] == "Two du ferries , ( late ) .".split()
         assert [word.text for word in doc[1]._.ud_words] == ["of", "le"]
-    # Fewer marks say nothing, and a text may have spaces before them.
+    # Fewer such sentences are no evidence, and a text may have spaces before marks.
     for text in (words + "\n") * 9, f"# text = one du ferries .\n{words}\n" + (words + "\n") * 20:
         (example, *_) = create_conllu_corpus(write(text, "known.conllu"))(nlp)
         assert not example.reference.has_unknown_spaces
 
 
-def test_a_treebank_with_another_ending_is_an_error(write):
+def test_a_treebank_with_another_ending_raises_an_error(write):
     with pytest.raises(ValueError, match="rename it"):
         list(read_treebank(write("text", "x.txt"), spacy.blank("xx").vocab))

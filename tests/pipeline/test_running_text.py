@@ -1,9 +1,9 @@
-"""Documents without sentence boundaries: sure of themselves only where there is reason to be."""
+"""Documents without sentence boundaries: confidence is high only with good reason."""
 
 import numpy as np
 import pytest
 
-# Where "near the bird" hangs is a matter of taste.
+# The attachment of "near the bird" is ambiguous.
 AMBIGUOUS = "the cat near the bird sees the horse near a fish ."
 
 
@@ -16,7 +16,7 @@ def probabilities(doc):
     return np.array([token._.head_prob for token in doc])
 
 
-def test_what_follows_does_not_make_a_sentence_surer(nlp):
+def test_later_sentences_do_not_increase_confidence(nlp):
     length = len(AMBIGUOUS.split())
     alone = nlp(AMBIGUOUS)
     first = nlp(" ".join([AMBIGUOUS] * 10))[:length]
@@ -25,6 +25,6 @@ def test_what_follows_does_not_make_a_sentence_surer(nlp):
     assert probabilities(first) == pytest.approx(probabilities(alone), abs=0.15)
 
 
-def test_posterior_of_early_sentences_is_not_certain(toy, nlp):
+def test_the_posterior_of_early_sentences_is_not_certain(toy, nlp):
     heads = toy.parser(nlp).posterior(nlp.make_doc(" ".join([AMBIGUOUS] * 10))).heads
     assert heads[: len(AMBIGUOUS.split())].max(axis=1).min() < 0.95

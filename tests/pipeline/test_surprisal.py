@@ -41,7 +41,7 @@ def model(request):
 
 @pytest.fixture(scope="module")
 def clitics(toy, trained):
-    """The pipeline with a tokenizer that has learned that some tokens are several words."""
+    """The pipeline with a tokenizer that has learned multiword tokens."""
     config = trained.config.copy()
     config["nlp"]["tokenizer"] = {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1"}
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
@@ -89,7 +89,7 @@ def test_perplexity_is_the_sum_of_surprisals(request, text, name):
     assert (total.words, total.sentences) == (13, 2)
 
 
-def test_a_rare_word_that_is_spelled_has_its_own_surprisal(text, ngrams):
+def test_spelled_rare_words_have_their_own_surprisal(text, ngrams):
     spelled = train_ngram_model(text, partial(collect_vocabulary, spelling=True), order=3, sweeps=2)
     rows = spacy_hpyp.surprisal(spelled, ["the zyzzyva", "the byzzyva"])
     closed = spacy_hpyp.surprisal(ngrams, ["the zyzzyva", "the byzzyva"])
@@ -101,7 +101,7 @@ def test_a_rare_word_that_is_spelled_has_its_own_surprisal(text, ngrams):
         assert (other["surprisal_letters"], letters > 0.0) == (0.0, not row["known"])
 
 
-def test_an_n_gram_model_needs_a_pipeline_that_finds_sentences(ngrams, trained, text):
+def test_an_n_gram_model_needs_a_pipeline_to_segment_running_text(ngrams, trained, text):
     texts = [{"item": 1, "text": "Ada sleeps. the dog waits."}]
     with pytest.raises(ValueError, match="finds no sentences"):
         spacy_hpyp.surprisal(ngrams, texts, running=True)
@@ -112,7 +112,7 @@ def test_an_n_gram_model_needs_a_pipeline_that_finds_sentences(ngrams, trained, 
     assert [row["surprisal"] for row in rows] == [row["surprisal"] for row in alone]
 
 
-def test_text_before_a_stimulus_is_running_text_with_it(trained):
+def test_a_stimulus_and_its_context_are_running_text(trained):
     table = [{"item": 1, "before": "Ada sleeps.", "text": "the dog waits. Kim sleeps."}]
     rows = spacy_hpyp.surprisal(trained, table, context="before", running=True)
     whole = spacy_hpyp.surprisal(trained, ["Ada sleeps. the dog waits. Kim sleeps."], running=True)
@@ -120,7 +120,7 @@ def test_text_before_a_stimulus_is_running_text_with_it(trained):
     assert [row["sentence"] for row in rows] == [1, 1, 1, 1, 2, 2, 2]
 
 
-def test_rows_of_words_have_the_surprisals_of_running_text(trained):
+def test_word_rows_match_the_surprisals_of_running_text(trained):
     rows = spacy_hpyp.surprisal(trained, WORDS, text_by="story", entropy=True)
     texts = ["The dog sees a cat, Kim waits.", "Ada sleeps."]
     words = spacy_hpyp.surprisal(trained, texts, by="word", running=True, entropy=True)
@@ -132,7 +132,7 @@ def test_rows_of_words_have_the_surprisals_of_running_text(trained):
         assert [row[name] for name in columns] == [word[name] for name in columns]
 
 
-def test_frequencies_are_those_of_training(toy, text, trained, ngrams):
+def test_frequencies_come_from_the_training_data(toy, text, trained, ngrams):
     for model, sentences in ((ngrams, toy.sentences(60)), (trained, toy.sentences())):
         words = [word.lower() for sentence in sentences for word in sentence.words]
         rows = [{"t": 1, "word": word} for word in ("The", "dog", "zyzzyva")]
@@ -142,17 +142,17 @@ def test_frequencies_are_those_of_training(toy, text, trained, ngrams):
         ]
         counts = np.array([words.count("the"), words.count("dog")])
         expected = np.log10((counts + 1) / (len(words) + len({*words})) * 1e9)
-        # A word that a model knows by its class is no word less.
+        # A word that a model knows only by its class still counts.
         np.testing.assert_allclose(found[:2], expected, atol=0.02)
         assert found[2] < min(found[:2])
 
 
-def test_texts_that_seem_to_have_several_sentences_are_warned_of(model):
+def test_texts_with_several_apparent_sentences_warn(model):
     with pytest.warns(UserWarning, match="several sentences"):
         spacy_hpyp.surprisal(model, ["Ada sleeps . Kim waits ."])
 
 
-def test_how_many_particles_read_is_an_argument(trained, ngrams):
+def test_the_number_of_particles_is_an_argument(trained, ngrams):
     texts = ["the dog near a cat sees Ada ."]
     one, many = (
         sum(row["log_prob"] for row in spacy_hpyp.surprisal(trained, texts, particles=k))
@@ -164,7 +164,7 @@ def test_how_many_particles_read_is_an_argument(trained, ngrams):
             spacy_hpyp.surprisal(model, texts, particles=0)
 
 
-def test_words_under_a_token_have_rows_that_add_up_to_it(toy, trained):
+def test_rows_of_syntactic_words_sum_to_their_token(toy, trained):
     nlp = toy.copy(trained)
     rules = nlp.tokenizer
 
@@ -192,7 +192,7 @@ def test_words_under_a_token_have_rows_that_add_up_to_it(toy, trained):
 
 
 @pytest.mark.slow
-def test_threads_that_parse_and_find_surprisals_do_not_disturb_each_other(toy, trained, annotation):
+def test_concurrent_parsing_and_surprisal_do_not_interfere(toy, trained, annotation):
     nlp = toy.copy(trained, future_cost=1.0)
     texts = [f"the dog{i} sees a cat{i} . Ada{i} sleeps near Kim{i} ." for i in range(100)]
     with ThreadPoolExecutor(2) as pool:
@@ -204,7 +204,7 @@ def test_threads_that_parse_and_find_surprisals_do_not_disturb_each_other(toy, t
 
 
 @pytest.mark.slow
-def test_running_text_has_surprisals_that_more_particles_do_not_change(toy, trained_on_documents):
+def test_more_particles_do_not_change_surprisal_of_running_text(toy, trained_on_documents):
     text = " ".join(word for sentence in toy.sentences(60, seed=1) for word in sentence.words)
     read = partial(spacy_hpyp.surprisal, trained_on_documents, [text], running=True)
     few, many = (np.array([row["surprisal"] for row in read(particles=k)]) for k in (None, 20_000))
@@ -214,10 +214,10 @@ def test_running_text_has_surprisals_that_more_particles_do_not_change(toy, trai
 
 
 @pytest.mark.parametrize("name", ["trained", "pools"])
-def test_entropies_are_those_of_the_parses_and_next_words(toy, trained, trained_pools, name):
+def test_entropies_match_the_parses_and_next_words(toy, trained, trained_pools, name):
     nlp = {"trained": trained, "pools": trained_pools}[name]
     parser = toy.parser(nlp)
-    # A rare word, of whose tag elsewhere pools know.
+    # A rare word. Pools know its tag elsewhere.
     text = f"The old dog sees {min(parser.joint.vocabulary.rare, default='a cat')}, Kim near Mona."
     rows = spacy_hpyp.surprisal(nlp, [text], entropy=True, particles=200)
     search = reading_search(parser.search, 200)
@@ -251,7 +251,7 @@ def test_entropies_are_those_of_the_parses_and_next_words(toy, trained, trained_
 
 
 @pytest.mark.slow
-def test_entropies_do_not_depend_on_threads_or_on_what_follows(toy, trained):
+def test_entropies_do_not_depend_on_threads_or_later_words(toy, trained):
     names = ["entropy_next", "entropy_analyses", "reduction_next", "reduction_analyses"]
 
     def entropies(nlp, text):
@@ -268,7 +268,7 @@ def test_entropies_do_not_depend_on_threads_or_on_what_follows(toy, trained):
 
 
 @pytest.mark.slow
-def test_a_parsed_document_shows_its_parses_word_by_word(toy, trained):
+def test_increments_give_the_parses_of_a_document_word_by_word(toy, trained):
     doc = trained("the dog sees a cat. Ada sleeps.")
     found = toy.parser(trained).increments(doc, 3)
     assert [one.token for one in found] == list(range(len(doc)))

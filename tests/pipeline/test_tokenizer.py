@@ -1,6 +1,4 @@
-"""A tokenizer that is learned from CoNLL-U: tokens, the words under them, and the same text
-whatever it is.
-"""
+"""A tokenizer learned from CoNLL-U: tokens, their words, and unchanged text."""
 
 from pathlib import Path
 from pkgutil import iter_modules
@@ -24,11 +22,11 @@ from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.pipeline.tokenizer import create_learned_tokenizer
 from spacy_hpyp.text.word_classes import TABLE, WordClass
 
-#: Any language whose own tokenizer is other than the learned one; spaCy's French takes three
-#: seconds to be imported.
+#: Any language with a tokenizer that differs from the learned one; importing spaCy's French takes
+#: three seconds.
 LANG = "it"
 
-# French as UD has it, with words under "au", "du" and "des".
+# French in the style of UD, with multiword tokens "au", "du" and "des".
 SENTENCES = {
     "Il va au port.": [("Il", 2), ("va", 0), (("au", "à", "le"), (5, 5)), ("port", 2), (".", 2)],
     "Le bateau du roi part.": [
@@ -112,7 +110,7 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
         ("l_à", "T_à", "X", "A=B"),
         ("l_le", "T_le", "X", "A=B"),
     ]
-    # spaCy's attributes of the token are those of the word on which the others hang.
+    # spaCy's attributes of the token are those of its highest word.
     token = doc[2]
     assert (token.text, token.lemma_, token.tag_, token.dep_, token.head.text) == (
         "au",
@@ -124,7 +122,7 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
     assert [len(sentence) for sentence in doc.sents] == [5, 6, 5, 7, 5]
 
 
-def test_a_word_can_hang_on_one_that_is_not_the_highest_of_its_token(treebank):
+def test_a_head_need_not_be_the_highest_word_of_its_token(treebank):
     doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
     bateau = doc[-2]._.ud_words[0]
     assert (bateau.text, bateau.head.text, bateau.head.token.text) == ("bateau", "de", "du")
@@ -132,7 +130,7 @@ def test_a_word_can_hang_on_one_that_is_not_the_highest_of_its_token(treebank):
     assert (le.head.text, le.head.token.i) == ("bateau", doc[-2].i)
 
 
-def test_words_go_with_their_tokens_into_other_documents(treebank):
+def test_words_follow_their_tokens_into_other_documents(treebank):
     nlp = spacy.blank(LANG)
     doc = next(read_treebank(treebank, nlp.vocab))
     part = list(doc.sents)[1].as_doc(copy_user_data=True)
@@ -146,7 +144,7 @@ def test_words_go_with_their_tokens_into_other_documents(treebank):
     assert words(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == words(doc)
 
 
-def test_a_treebank_that_was_learned_is_found_again(nlp, treebank):
+def test_the_training_treebank_is_reproduced(nlp, treebank):
     for reference in read_treebank(treebank, nlp.vocab):
         doc = nlp(reference.text)
         assert [token.text for token in doc] == [token.text for token in reference]
@@ -158,13 +156,13 @@ def test_a_treebank_that_was_learned_is_found_again(nlp, treebank):
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_the_text_of_a_document_is_what_was_given(nlp, text):
+def test_documents_keep_the_given_text(nlp, text):
     doc = nlp.make_doc(text)
     assert doc.text == text
     assert all(token.text.strip() == token.text or token.is_space for token in doc)
 
 
-def test_what_is_loaded_is_what_was_saved(nlp, tmp_path):
+def test_a_loaded_tokenizer_equals_the_saved_one(nlp, tmp_path):
     text = "Le roi va au bateau. Il mange la fin des pommes"
     nlp.to_disk(tmp_path / "nlp")
     blank = spacy.blank(LANG)
@@ -174,7 +172,7 @@ def test_what_is_loaded_is_what_was_saved(nlp, tmp_path):
     assert blank.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
 
 
-def test_classes_of_the_vocabulary_are_learned_from_and_saved(treebank):
+def test_classes_of_the_vocabulary_are_used_and_saved(treebank):
     nlp = spacy.blank(LANG)
     nlp.vocab.lookups.add_table(
         TABLE, {"port": WordClass("01", "port", 9), "Quai": WordClass("01", "Quai", 5)}
@@ -188,7 +186,7 @@ def test_classes_of_the_vocabulary_are_learned_from_and_saved(treebank):
     assert np.count_nonzero(other.segmenter.weights.of_class) == 2
 
 
-def test_what_is_damaged_is_an_error_that_names_the_file_and_changes_nothing(nlp, tmp_path):
+def test_errors_name_damaged_files_and_change_nothing(nlp, tmp_path):
     before = nlp.tokenizer.to_bytes()
     file = tmp_path / "tokenizer"
     for at in range(0, len(before), max(1, len(before) // 40)):
@@ -200,7 +198,7 @@ def test_what_is_damaged_is_an_error_that_names_the_file_and_changes_nothing(nlp
     assert nlp.tokenizer.to_bytes() == before
 
 
-def test_belief_in_sentence_ends_is_a_probability_of_each_token(nlp):
+def test_each_token_has_a_sentence_end_probability(nlp):
     doc = nlp("Il va au port. Il mange")
     assert [token._.sent_end_prob > 0.5 for token in doc] == [
         False,
@@ -224,7 +222,7 @@ def test_tokens_are_scored_and_explained(nlp, treebank):
 
 
 @pytest.mark.parametrize("method", ["learned", "rules"])
-def test_special_cases_are_split_in_one_way_and_saved(treebank, method):
+def test_special_cases_are_split_consistently_and_saved(treebank, method):
     nlp = spacy.blank(LANG)
     nlp.tokenizer = create_learned_tokenizer(method=method)(nlp)
     examples = list(create_conllu_corpus(treebank)(nlp))
@@ -240,12 +238,12 @@ def test_special_cases_are_split_in_one_way_and_saved(treebank, method):
         nlp.tokenizer.add_special_case("vala", [{ORTH: "va"}])
 
 
-def test_spacy_s_rules_are_kept_where_they_find_words_as_well(treebank, capsys):
+def test_spacys_rules_are_kept_if_they_are_as_accurate(treebank, capsys):
     nlp = spacy.blank("xx")
     nlp.tokenizer = create_learned_tokenizer(method="auto")(nlp)
     examples = list(create_conllu_corpus(treebank)(nlp))
     nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
-    # They do not know "C'".
+    # The rules do not know "C'".
     assert not nlp.tokenizer.by_rules
     assert "F1 of tokens and words" in capsys.readouterr().out
     nlp.tokenizer.rules.add_special_case("C'est", [{ORTH: "C'"}, {ORTH: "est"}])
@@ -256,7 +254,7 @@ def test_spacy_s_rules_are_kept_where_they_find_words_as_well(treebank, capsys):
     assert doc[-1]._.sent_end_prob == 1.0
 
 
-def test_a_pipeline_of_each_language_starts(treebank):
+def test_pipelines_of_all_languages_start(treebank):
     config = Path(__file__).parents[2] / "configs" / "easy_first.cfg"
     paths = {"paths.train": str(treebank), "paths.dev": str(treebank)}
     languages = [module.name for module in iter_modules(spacy.lang.__path__) if module.ispkg]
@@ -265,11 +263,11 @@ def test_a_pipeline_of_each_language_starts(treebank):
         own = {"nlp.lang": lang, "nlp.pipeline": [], **paths}
         nlp = init_nlp(load_config(config, overrides=own, interpolate=False))
         assert words(nlp("Il va au port.")) == ["Il", "va", "à", "le", "port", "."], lang
-        # An untrained tokenizer is stored, too.
+        # An untrained tokenizer can be stored, too.
         create_learned_tokenizer()(nlp).to_bytes()
 
 
-def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):
+def test_documents_and_paragraphs_follow_the_file(tmp_path):
     path = tmp_path / "two.conllu"
     path.write_text(
         "# newdoc\n# newpar\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1\tb\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
@@ -285,7 +283,7 @@ def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):
     assert [example.reference.text for example in corpus(spacy.blank("xx"))] == [first.text]
 
 
-def test_boundaries_are_set_where_the_tokenizer_is_sure(nlp):
+def test_boundaries_are_set_if_the_tokenizer_is_sure(nlp):
     text = "Il va au port. Il mange. Le roi part Il va"
     sure, nothing = (
         create_learned_tokenizer(sentences=name)(nlp).from_bytes(nlp.tokenizer.to_bytes())
@@ -302,7 +300,7 @@ def test_boundaries_are_set_where_the_tokenizer_is_sure(nlp):
         create_learned_tokenizer(sentences="some")
 
 
-def test_annotating_components_of_a_config_write_about_words_under_tokens(treebank):
+def test_annotating_components_of_a_config_annotate_syntactic_words(treebank):
     seen = []
 
     @Language.factory("w_watcher")

@@ -1,6 +1,4 @@
-"""The easy-first tagger and senter share training that can be resumed, and cope with odd
-documents.
-"""
+"""Training of the easy-first tagger and senter, and odd documents."""
 
 import random
 
@@ -16,9 +14,7 @@ NAMES = ("easy_first_tagger", "easy_first_senter")
 
 
 class Toy:
-    """A kind of component, with the toy treebank as it learns it: three sentences in each
-    document.
-    """
+    """A kind of component, and the toy treebank as documents of three sentences for it."""
 
     def __init__(self, toy, name):
         self.toy = toy
@@ -77,7 +73,7 @@ def model_of(kind, nlp):
     return kind.component(nlp).to_bytes(exclude=["vocab"])
 
 
-def test_initializing_again_forgets_what_was_learned(kind, small):
+def test_reinitialization_discards_the_learned_model(kind, small):
     assert model_of(kind, kind.train(kind.copy(small))) == model_of(kind, small)
 
 
@@ -89,7 +85,7 @@ def test_examples_without_words_teach_nothing(kind, small):
     assert model_of(kind, nlp) == before
 
 
-def test_corpus_without_annotation_is_refused(kind):
+def test_a_corpus_without_annotation_is_rejected(kind):
     nlp = kind.nlp()
     with pytest.raises(ValueError, match="cannot be initialized: no training example has"):
         nlp.initialize(lambda: [Example(nlp.make_doc("a b"), nlp.make_doc("a b"))])
@@ -111,7 +107,7 @@ def test_odd_documents_are_annotated(kind, small):
                 assert token.is_sent_start is (token.i == 0) or not token.is_space
 
 
-def test_long_document_is_annotated(kind, small):
+def test_a_long_document_is_annotated(kind, small):
     doc = small(Doc(small.vocab, words=[token.text for token in small.make_doc(TEXT)] * 1800))
     assert len(doc) > 19_000
     assert all(token.tag_ for token in doc) or all(token.is_sent_start is not None for token in doc)

@@ -1,6 +1,4 @@
-"""Tests of every parser that learns trees of tagged sentences, and finds trees of tagged
-sentences.
-"""
+"""Tests of every parser that learns and predicts trees of tagged sentences."""
 
 import random
 
@@ -15,7 +13,7 @@ TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
 
 
 def with_tags(doc):
-    """The same words with their tags and sentence boundaries, and nothing else."""
+    """The same words with only their tags and sentence boundaries."""
     return Doc(
         doc.vocab,
         words=[token.text for token in doc],
@@ -32,7 +30,7 @@ def tagged(toy, nlp, sentences):
 
 
 def train(toy, nlp, sentences, rounds, seed=0, examples=None, **update):
-    """Initialize a pipeline and train it, in a random order; returns the losses of each round."""
+    """Initialize a pipeline, train it in a random order, and return the losses of each round."""
     examples = (lambda: toy.examples(nlp, sentences)) if examples is None else examples
     nlp.initialize(examples)
     rng = random.Random(seed)
@@ -47,8 +45,8 @@ def train(toy, nlp, sentences, rounds, seed=0, examples=None, **update):
 
 
 def copy_of(nlp, **settings):
-    """A pipeline of its own with the same model, and perhaps other settings of the last component,
-    the parser.
+    """An independent copy of a pipeline, optionally with other settings of the parser, its last
+    component.
     """
     config = nlp.config.copy()
     config["components"][nlp.pipe_names[-1]].update(settings)
@@ -56,12 +54,12 @@ def copy_of(nlp, **settings):
 
 
 def stored(nlp):
-    """The model of the parser and how far its training is."""
+    """The model of the parser and its training progress."""
     return nlp.get_pipe(nlp.pipe_names[-1]).to_bytes(exclude=["vocab", "cfg"])
 
 
 def assert_trees(doc):
-    """Assert that every sentence is a tree of its own, in one piece."""
+    """Assert that every sentence is a contiguous tree."""
     for sentence in doc.sents:
         (root,) = [token for token in sentence if token.head.i == token.i]
         assert {token.i for token in root.subtree} == set(range(sentence.start, sentence.end))
@@ -71,7 +69,7 @@ def assert_trees(doc):
 
 
 def broken(toy, nlp):
-    """Documents that have something to be learned from, and a sentence each that has not."""
+    """Documents with usable annotation and one unusable sentence each."""
     words, tags, deps = (
         ["dogs", "see", "big", "cats"],
         ["NN", "VBZ", "JJ", "NN"],
@@ -89,22 +87,22 @@ def broken(toy, nlp):
         rows[:, 0] = [np.int64(head - i).astype(np.uint64) for i, head in enumerate(heads)]
         rows[:, 1] = [nlp.vocab.strings.add(dep) for dep in own_deps]
         doc.from_array(["HEAD", "DEP"], rows)
-        # One sentence, whatever the heads say.
+        # One sentence, regardless of the heads.
         doc.from_array(["SENT_START"], np.array([[1], [0], [0], [0]], dtype=np.uint64))
         yield Example(nlp.make_doc(doc.text), doc)
     yield Example(nlp.make_doc(whole.text), whole)
 
 
 class TreeParserTests:
-    """Tests of one kind of parser. Their file has the fixtures `nlp`, a trained pipeline, and
-    `sentences`, from which it has learned.
+    """Tests of one kind of parser. Their file defines the fixtures `nlp`, a trained pipeline, and
+    `sentences`, its training data.
 
-    name (str): The name of the component; in the pipelines it is the last one.
-    pipeline (Callable): Makes a blank pipeline of the parser alone, with settings of it and of its
-    model. annotation (Callable): All that the parser writes into a Doc.
+    name (str): The name of the component, the last one in the pipelines.
+    pipeline (Callable): Makes a blank pipeline of the parser alone, with the given settings.
+    annotation (Callable): Returns all annotation of the parser in a Doc.
     check (Callable): Asserts that a Doc has been parsed.
-    learned (Callable): From how many sentences and words a parser has learned in how many rounds.
-    score (str): The attribute of alternatives that says how good they are.
+    learned (Callable): Returns how many sentences, words and rounds a parser has learned.
+    score (str): The attribute of alternatives with their score.
     """
 
     def parser(self, nlp):
@@ -112,7 +110,7 @@ class TreeParserTests:
 
     # Training
 
-    def test_labels_are_those_of_the_treebank_without_decoration(self, nlp, sentences):
+    def test_labels_are_the_undecorated_labels_of_the_treebank(self, nlp, sentences):
         parser = self.parser(nlp)
         assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
         assert not any("||" in label for label in parser.labels)
@@ -121,7 +119,7 @@ class TreeParserTests:
             tag for sentence in sentences for tag in sentence.tags
         }
 
-    def test_an_initialization_that_fails_leaves_the_parser_as_it_was(self, toy, nlp, sentences):
+    def test_a_failed_initialization_leaves_the_parser_unchanged(self, toy, nlp, sentences):
         nlp = copy_of(nlp)
         parser, expected, before = self.parser(nlp), self.annotation(nlp(TEXT)), stored(nlp)
         several = [sentence for sentence in sentences if len(sentence.words) > 1]
@@ -156,10 +154,8 @@ class TreeParserTests:
         count, _, rounds = self.learned(self.parser(nlp))
         assert (count, rounds) == (len(sentences) + 1, 2)
 
-    def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_for(
-        self, toy, sentences
-    ):
-        # The tokenizer takes the word of the treebank apart.
+    def test_a_treebank_is_learned_on_the_configured_tokens(self, toy, sentences):
+        # The tokenizer splits a word of the treebank.
         words = ["the", "dog", "sees", "cannot"]
         other = toy.sentence(
             words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"]
@@ -173,7 +169,7 @@ class TreeParserTests:
 
     # Documents
 
-    def test_given_sentence_boundaries_are_kept_and_what_has_none_is_one_sentence(
+    def test_given_boundaries_are_kept_and_documents_without_any_are_one_sentence(
         self, toy, nlp, sentences
     ):
         gold = toy.doc(nlp.vocab, *sentences[:3])
@@ -220,7 +216,7 @@ class TreeParserTests:
         docs = list(nlp.pipe(["", text, " ", TEXT, text]))
         assert [self.annotation(each) for each in (docs[1], docs[4])] == [self.annotation(doc)] * 2
 
-    def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(self, toy, tmp_path):
+    def test_a_parser_that_has_seen_no_arc_still_makes_trees(self, toy, tmp_path):
         nlp = self.pipeline()
         train(toy, nlp, [toy.one_word], rounds=1)
         assert self.parser(nlp).label_data == {"tags": ["VB"], "labels": []}
@@ -235,7 +231,7 @@ class TreeParserTests:
 
     # Alternatives
 
-    def test_the_best_parses_come_from_the_best_on_and_differ(self, toy, nlp):
+    def test_the_best_parses_are_distinct_and_sorted(self, toy, nlp):
         parser = self.parser(nlp)
         doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
         parsed = parser(doc.copy())
@@ -256,7 +252,7 @@ class TreeParserTests:
         assert getattr(parser.k_best(doc, 2)[1], self.score) == scores[1]
         assert len(parser.k_best(doc, 1)) == 1
 
-    def test_the_best_parses_are_trees_over_the_words_under_tokens(self, toy, nlp):
+    def test_the_best_parses_are_trees_over_syntactic_words(self, toy, nlp):
         parser = self.parser(nlp)
         doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
         tokens = toy.merged(doc, 1)
@@ -269,7 +265,7 @@ class TreeParserTests:
             assert_trees(over.doc)
         assert not tokens.has_annotation("DEP")
 
-    def test_there_are_no_more_parses_than_trees(self, nlp):
+    def test_k_best_returns_no_more_parses_than_trees(self, nlp):
         parser = self.parser(nlp)
         for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):
             doc = Doc(nlp.vocab, words=words, tags=["NN"] * len(words))

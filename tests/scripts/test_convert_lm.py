@@ -12,8 +12,8 @@ from spacy_hpyp.treebanks.conllu import ConlluWord
 
 
 def words(*rows):
-    """Words from form, tag, head and label; tags of more than one letter in upper case after a
-    slash are universal.
+    """Words from form, tag, head and label. Upper-case tags of several letters after a slash are
+    universal.
     """
     made = []
     for form, tag, head, label in rows:
@@ -28,7 +28,7 @@ def simplified(sentence):
     ]
 
 
-def test_punctuation_is_left_out_and_what_hangs_on_it_hangs_higher():
+def test_punctuation_is_dropped_and_its_dependents_move_to_its_head():
     sentence = words(
         ("``", "``", 3, "P"),
         ("Boats", "NNS", 3, "SUB"),
@@ -54,12 +54,12 @@ def test_punctuation_is_left_out_and_what_hangs_on_it_hangs_higher():
         (("'", "POS", 1, "NMOD"), True),
     ],
 )
-def test_punctuation_is_known_by_tag_or_label(word, kept):
+def test_punctuation_is_recognised_by_tag_or_label(word, kept):
     sentence = words(("go", "VB", 0, "ROOT"), word)
     assert len(simplified(sentence)) == 1 + kept
 
 
-def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
+def test_universal_tags_take_precedence_over_other_tags():
     sentence = Sentence(
         [ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")]
     )
@@ -88,11 +88,11 @@ def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
         ("<num>", "NN", "<num>"),
     ],
 )
-def test_numbers_and_symbols_become_one_word_and_others_lower_case(form, tag, written):
+def test_numbers_and_symbols_become_one_word_and_others_are_lower_cased(form, tag, written):
     assert simplified(words((form, tag, 0, "ROOT"))) == [(written, 0, "ROOT")]
 
 
-def test_the_word_with_most_below_it_takes_the_place_of_a_root_that_is_punctuation():
+def test_the_word_with_the_largest_subtree_replaces_a_punctuation_root():
     sentence = words(
         ("One", "DT", 2, "dep"),
         (":", ":", 0, "root"),
@@ -115,7 +115,7 @@ def test_a_root_is_never_labelled_as_punctuation():
     ]
 
 
-def test_empty_sentences_are_dropped_and_the_next_one_begins_their_document():
+def test_empty_sentences_are_dropped_and_the_next_one_begins_the_document():
     empty = Sentence([ConlluWord(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
     other = Sentence([ConlluWord("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
     assert [each.comments for each in simplify([empty, other])] == [
@@ -139,7 +139,7 @@ def random_heads(generator, first, last, above, heads):
         random_heads(generator, root + 1, last, root, heads)
 
 
-def test_projective_trees_stay_projective_trees():
+def test_projective_trees_stay_projective():
     generator = random.Random(15)
     for _ in range(300):
         size = generator.randint(1, 12)
@@ -156,7 +156,7 @@ def test_projective_trees_stay_projective_trees():
         assert projective(found)
 
 
-def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
+def test_the_vocabulary_has_the_most_frequent_words_and_two_placeholders():
     texts = ["b b a", "d c c c <num>"]
     sentences = [
         words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split())))
@@ -174,7 +174,7 @@ def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
     assert limit(again, frequent_words(again, 5)) == limited
 
 
-def test_parts_have_the_vocabulary_of_the_training_part_and_halves_are_all_of_it(tmp_path):
+def test_parts_use_the_training_vocabulary_and_halves_cover_the_training_part(tmp_path):
     sample = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud"
     convert(str(sample), str(tmp_path / "lm"))
     train, dev, half, text = (

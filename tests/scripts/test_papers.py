@@ -40,7 +40,7 @@ def read(path):
     return json.loads(path.read_text(encoding="utf8"))
 
 
-def test_a_run_is_made_once_and_again_when_its_input_has_changed(tmp_path, monkeypatch):
+def test_runs_are_repeated_only_when_their_input_changes(tmp_path, monkeypatch):
     commands = []
 
     def command(arguments, **_):
@@ -66,7 +66,7 @@ def test_a_run_is_made_once_and_again_when_its_input_has_changed(tmp_path, monke
     assert len(commands) == 4
 
 
-def test_every_run_of_a_table_and_what_it_reads_is_there():
+def test_every_run_of_a_table_and_its_inputs_exist():
     runs = {name for table in TABLES.values() for name in runs_of(table)}
     assert runs <= papers_runs.RUNS.keys()
     named = Counter(
@@ -79,7 +79,7 @@ def test_every_run_of_a_table_and_what_it_reads_is_there():
     assert papers_runs.RUNS.keys() - runs - named.keys() == {"lm_part_sum"}
 
 
-def test_the_commands_of_runs_have_their_options():
+def test_options_of_runs_exist_in_their_commands():
     group = typer.main.get_group(commands)
     for run in papers_runs.RUNS.values():
         if run.arguments[0] == "hpyp":
@@ -87,11 +87,11 @@ def test_the_commands_of_runs_have_their_options():
                 name for option in group.commands[run.arguments[1]].params for name in option.opts
             }
             given = {argument for argument in run.arguments[2:] if argument.startswith("-")}
-            # Settings of a config have dots.
+            # Options with dots are config settings.
             assert {argument for argument in given if "." not in argument} <= options, run
 
 
-def test_the_page_has_published_figures_and_ours():
+def test_the_page_shows_published_figures_and_ours():
     outputs = {
         "000-table-3": {
             name: {"dep_uas": 0.5, "dep_las": 0.25} for name in runs_of(TABLES["000-table-3"])
@@ -133,7 +133,7 @@ def test_latent_states_of_all_kinds_are_compared(tmp_path):
         assert len(row["top_words"]) == row["states"]
 
 
-def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
+def test_bits_per_word_come_from_the_second_half_of_the_sweeps():
     documents = map(to_word_doc, read_treebank(TRAIN, spacy.blank("en").vocab, n_sents=10_000))
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     settings = VocabularySettings(unknown_words("en"))

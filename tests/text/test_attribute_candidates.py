@@ -1,4 +1,4 @@
-"""Candidates: what a word was, and what words with its ending were."""
+"""Candidates: a word's known attributes, and those of words with its ending."""
 
 from spacy_hpyp.text.candidates import WordOutcomes
 
@@ -18,29 +18,29 @@ def candidates_of(form, words=WORDS, frequent=20):
     return candidates.outcomes[candidates.offsets[kind] : candidates.offsets[kind + 1]].tolist()
 
 
-def test_frequent_words_are_what_they_were():
+def test_frequent_words_keep_their_known_attributes():
     assert candidates_of("king") == candidates_of("king", frequent=24) == [0]
     assert candidates_of("king", frequent=25) == [0, 1, 2]
 
 
-def test_rare_words_may_be_what_their_ending_says_besides():
+def test_rare_words_gain_the_attributes_of_their_ending():
     assert candidates_of("meaning") == [2, 1]
 
 
-def test_words_never_seen_are_what_words_with_the_longest_ending_were_most_frequent_first():
+def test_unseen_words_get_attributes_of_their_longest_known_ending_by_frequency():
     assert candidates_of("cooking") == [1, 2]
     assert candidates_of("frogs") == [3]
 
 
-def test_endings_of_words_with_a_capital_are_others():
+def test_capitalized_words_have_their_own_endings():
     assert candidates_of("Joes") == [4]
 
 
-def test_a_word_whose_capital_alone_is_new_may_be_what_it_was():
+def test_newly_capitalized_words_keep_their_known_attributes():
     assert 0 in candidates_of("King")
 
 
-def test_every_word_may_be_something():
+def test_every_word_has_a_candidate():
     for form in ("", "q", "Q", "1", " "):
         assert candidates_of(form)
     assert candidates_of("anything", [("a", 3)]) == [3]

@@ -1,4 +1,4 @@
-"""The exchange algorithm and the hierarchy over its classes, beside plain implementations."""
+"""The exchange algorithm and the hierarchy of its classes, compared with plain implementations."""
 
 from collections import Counter
 from math import log
@@ -11,7 +11,7 @@ from spacy_hpyp.text.exchange import BORDER, count_bigrams, exchange, hierarchy
 
 
 def text(seed, words=10, length=300):
-    """Words of a random text, in which some words stand in like places; it ends as it begins."""
+    """A random text in which some words occur in similar contexts. It ends as it begins."""
     rng = np.random.default_rng(seed)
     transitions = rng.dirichlet(np.full(3, 0.3), 3)
     state, found = 0, [BORDER]
@@ -31,7 +31,7 @@ def bigrams_of(found, words=10):
 
 
 def plain_likelihood(found, of_word):
-    """By the probabilities themselves."""
+    """The log-likelihood from the probabilities themselves."""
     classes = [of_word[word] for word in found]
     before, after, pairs = (
         Counter(classes[:-1]),
@@ -46,7 +46,7 @@ def plain_likelihood(found, of_word):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_gains_add_up_and_no_move_is_left_that_gains(seed):
+def test_gains_add_up_to_a_local_optimum(seed):
     found = text(seed)
     bigrams = bigrams_of(found)
     results = [exchange(bigrams, 3, range(passes)) for passes in range(20)]
@@ -65,9 +65,7 @@ def test_gains_add_up_and_no_move_is_left_that_gains(seed):
 
 
 def plain_exchange(found, classes, seed):
-    """Words are moved one by one, whatever the likelihood of the text says, from a random
-    beginning.
-    """
+    """Move words one by one if the likelihood of the text rises, from a random start."""
     words = max(found) + 1
     of_word = np.concatenate(
         [[0], 1 + np.random.default_rng(seed).permutation(words - 1) % classes]
@@ -91,7 +89,7 @@ def plain_exchange(found, classes, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(seed):
+def test_classes_are_as_good_as_those_of_a_plain_implementation(seed):
     found = text(seed, words=13, length=400)
     bigrams = bigrams_of(found, 13)
     ours = plain_likelihood(found, exchange(bigrams, 3))
@@ -99,14 +97,14 @@ def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_two_classes_are_merged_that_cost_least(seed):
+def test_the_cheapest_pair_of_classes_is_merged(seed):
     found = text(seed, words=13)
     bigrams = bigrams_of(found, 13)
     of_word = exchange(bigrams, 5, range(2))
     paths = hierarchy(bigrams, of_word)
     assert paths[0] == ""
     assert len(set(paths)) == 6
-    # The deepest merger first: each is the best of all, by the likelihood of the text itself.
+    # The deepest merger comes first. Each is the best by the likelihood of the text itself.
     groups = [{number} for number in range(1, 6)]
     current = of_word.copy()
     while len(groups) > 1:

@@ -1,4 +1,4 @@
-"""Spelling variants of a word are one word, and keep their places in the text."""
+"""Spelling variants of a word are one word, and keep their positions in the text."""
 
 import unicodedata
 
@@ -38,7 +38,7 @@ def test_a_cluster_begins_at_its_first_character(cluster):
 
 
 @given(st.text(st.sampled_from("ae \n\u0301\u200b\u200d\xad👩🇫’नி"), max_size=12))
-def test_every_character_has_a_place(text):
+def test_every_character_has_a_position(text):
     composed, place, begins = compose(text)
     assert len(composed) + 1 == len(place) == len(begins) + 1
     assert place[-1] == len(text)
@@ -49,7 +49,7 @@ def test_every_character_has_a_place(text):
     assert unicodedata.is_normalized("NFC", composed)
 
 
-def test_a_vocabulary_knows_variants_by_the_usual_spelling():
+def test_a_vocabulary_maps_variants_to_the_usual_spelling():
     sentences = [(["don’t"] * 2 + ["don't", "x"], [0] * 4)]
     settings = VocabularySettings(lambda form, tag: [form], min_class_count=0)
     vocabulary = Vocabulary.collect(sentences, ["A"], settings)

@@ -1,4 +1,4 @@
-"""Rules for lemmas: edit trees and capitals, and what they are called."""
+"""Rules for lemmas: edit trees, capitals, and names."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, ma
 
 
 @given(form=words, lemma=words)
-def test_a_rule_makes_the_lemma_of_the_word_that_it_is_called_by(form, lemma):
+def test_a_rule_reproduces_the_pair_in_its_name(form, lemma):
     rules = LemmaRules([f"{form}\t{lemma}"])
     assert rules.apply(0, form) == lemma
     assert rules.name(form, lemma) == rules.names[0]
@@ -31,11 +31,11 @@ def test_a_rule_makes_the_lemma_of_the_word_that_it_is_called_by(form, lemma):
         ("cats\tcat", "dog", None),
     ],
 )
-def test_rules_are_for_other_words_too(name, form, lemma):
+def test_rules_apply_to_other_words(name, form, lemma):
     assert LemmaRules([name]).apply(0, form) == lemma
 
 
-def test_pairs_of_one_rule_have_one_name():
+def test_pairs_with_the_same_rule_have_one_name():
     rules = LemmaRules(["cats\tcat", "dogs\tdog", "Dogs\tdog", "went\tgo"])
     assert rules.names == ["cats\tcat", "went\tgo"]
     assert rules.name("Birds", "bird") == "cats\tcat"
@@ -43,6 +43,6 @@ def test_pairs_of_one_rule_have_one_name():
 
 
 @pytest.mark.parametrize("name", ["", "cat", "\tcat", "cat\t", "a\tb\tc"])
-def test_what_is_no_name_of_a_rule_is_an_error(name):
+def test_invalid_rule_names_raise_errors(name):
     with pytest.raises(ValueError, match="not the name of a rule"):
         LemmaRules([name])

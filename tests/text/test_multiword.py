@@ -1,4 +1,4 @@
-"""Tokens come apart into words by rules that hold for tokens that were not seen."""
+"""Tokens are split into words by rules that apply to unseen tokens."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ TURKISH = [
     st.text("abcdé", min_size=1, max_size=8),
     st.lists(st.text("abcdé", min_size=1, max_size=6), min_size=2, max_size=4),
 )
-def test_a_rule_of_a_token_gives_its_words(token, words):
+def test_a_rule_of_a_token_reproduces_its_words(token, words):
     assert Rule.of(token, words).apply(token) == words
 
 
@@ -32,22 +32,22 @@ def test_a_rule_of_a_token_gives_its_words(token, words):
     ("token", "words"),
     [("Au", ["À", "le"]), ("AU", ["À", "LE"]), ("au", ["à", "le"]), ("mau", None), ("a", None)],
 )
-def test_words_have_capitals_where_the_token_has(token, words):
+def test_words_inherit_the_capitals_of_the_token(token, words):
     assert Rule.of("au", ["à", "le"]).apply(token) == words
 
 
-def test_tokens_that_were_not_seen_come_apart_as_others_did():
+def test_unseen_tokens_are_split_like_seen_ones():
     learned = MultiwordTokens.learn(TURKISH)
     assert learned.words(["Köydeki", "gölde"]) == [["Köyde", "ki"], ["gölde"]]
 
 
-def test_what_stands_around_decides_where_a_token_may_be_both():
+def test_the_context_decides_whether_ambiguous_tokens_are_split():
     learned = MultiwordTokens.learn(FRENCH)
     for sentence in FRENCH:
         assert learned.words([token for token, _ in sentence]) == [words for _, words in sentence]
 
 
-def test_the_seed_fixes_what_is_learned_and_it_is_stored():
+def test_learning_is_reproducible_and_the_result_is_stored():
     one, same = (MultiwordTokens.learn(FRENCH, seed=3) for _ in range(2))
     stored = MultiwordTokens.from_dict(one.to_dict())
     for other in (same, stored):
@@ -64,5 +64,5 @@ def test_the_seed_fixes_what_is_learned_and_it_is_stored():
         ([], False),
     ],
 )
-def test_words_are_cut_where_rules_would_miss_many(sentences, expected):
+def test_words_are_cut_when_rules_would_miss_many(sentences, expected):
     assert are_cut(sentences) == expected

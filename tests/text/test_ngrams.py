@@ -1,4 +1,4 @@
-"""N-grams are those of the sentences."""
+"""N-grams within sentences."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ def named(found):
 
 @pytest.mark.parametrize("waiting", [1, 1000])
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_each_word_and_end_of_a_sentence_has_the_words_before_it(monkeypatch, order, waiting):
+def test_n_grams_give_each_word_and_sentence_end_its_history(monkeypatch, order, waiting):
     monkeypatch.setattr("spacy_hpyp.text.ngrams._WAITING", waiting)
     expected = Counter(
         tuple(own[i - j] for j in range(order))

@@ -1,6 +1,4 @@
-"""The tag that a rare word had elsewhere: it is a factor of the word's probability, and changes
-nothing else.
-"""
+"""The tag that a rare word had elsewhere is only a factor of the word's probability."""
 
 import numpy as np
 import pytest
@@ -15,9 +13,7 @@ from spacy_hpyp.compiled import NONE
 
 @pytest.fixture(scope="module")
 def nlp(toy):
-    """A pipeline that knows words by their class that were seen once or twice; tests do not change
-    it.
-    """
+    """A pipeline that knows words seen once or twice by their class; tests do not change it."""
     return toy.trained(toy.sentences(25), label=[["s1.tag"]], min_count=3)
 
 
@@ -33,7 +29,7 @@ def word(model):
 
 
 def told(model, number):
-    """The probability of what is observed of a word, for each tag (float64[tags])."""
+    """The probability of a word's observation for each tag (float64[tags])."""
     return model.vocabulary.seen.given(len(model.tags))[model.vocabulary.observed[number]]
 
 
@@ -46,7 +42,7 @@ def log_prob(model, search, number, tag=NONE):
     return decode(model.frozen, one_word(number, tag), search).log_probability.sum()
 
 
-def test_it_is_a_factor_for_each_tag(toy, nlp, model, word):
+def test_the_observed_tag_is_a_factor_for_each_tag(toy, nlp, model, word):
     search = toy.parser(nlp).search
     number = model.vocabulary.numbers_observed([word])[0]
     plain = model.vocabulary.outcomes[number]
@@ -60,7 +56,7 @@ def test_it_is_a_factor_for_each_tag(toy, nlp, model, word):
 
 
 @pytest.mark.parametrize("is_observed", [False, True])
-def test_trees_have_it_as_derivations_have(toy, nlp, model, word, is_observed):
+def test_trees_and_derivations_have_the_same_factor(toy, nlp, model, word, is_observed):
     vocabulary = model.vocabulary
     number = (vocabulary.numbers_observed if is_observed else vocabulary.numbers)([word])[0]
     start, end = vocabulary.tag_offsets[number : number + 2]
@@ -77,7 +73,7 @@ def test_trees_have_it_as_derivations_have(toy, nlp, model, word, is_observed):
     assert tree_log_probs(model.frozen, trees).log_prob == pytest.approx(found, abs=1e-9)
 
 
-def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
+def test_an_observed_tag_becomes_more_probable(nlp, toy, model, word):
     search = toy.parser(nlp).search._replace(particles=1000, marginals=True)
     number = model.vocabulary.numbers_observed([word])[0]
     observed = model.vocabulary.observed[number]
@@ -92,7 +88,7 @@ def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
     assert found[observed] > plain.get(observed, 0.0)
 
 
-def test_contexts_read_the_class(toy, nlp, model, word):
+def test_contexts_read_the_class_of_the_word(toy, nlp, model, word):
     search = toy.parser(nlp).search
     tags = np.zeros(2, dtype=np.int32)
 
@@ -107,7 +103,7 @@ def test_contexts_read_the_class(toy, nlp, model, word):
     assert second(number) == pytest.approx(second(model.vocabulary.outcomes[number]), abs=1e-9)
 
 
-def test_it_is_read_from_a_file(toy, nlp, word):
+def test_observed_tags_are_saved_and_loaded(toy, nlp, word):
     again = toy.copy(nlp)
     assert toy.parser(again).joint.to_bytes() == toy.parser(nlp).joint.to_bytes()
     docs = [

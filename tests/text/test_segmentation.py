@@ -1,4 +1,4 @@
-"""Tokens and sentences are found as a treebank has them, in any text, the same way each time."""
+"""Segmentation of any text into tokens and sentences as in a treebank, and reproducibly."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ def annotated(text, tokens, last, cuts=()):
 
 
 def text_of(sentences, between=" "):
-    """A text of sentences whose tokens are separated by blanks, where "+" stands for nothing and
-    "_" for a blank within a token.
+    """A text of sentences with tokens separated by spaces; "+" stands for no space, "_" for a space
+    within a token.
     """
     text, tokens, last = "", [], []
     for sentence in sentences:
@@ -60,7 +60,7 @@ def found(segments: Segments, text: str):
     return tokens, np.flatnonzero(segments.probability > 0.5).tolist()
 
 
-def test_a_treebank_that_was_learned_is_found_again(segmenter):
+def test_the_training_treebank_is_reproduced(segmenter):
     for text, gold in TRAINING:
         segments = segmenter.segment(text)
         for name in ("starts", "ends", "cuts"):
@@ -68,7 +68,7 @@ def test_a_treebank_that_was_learned_is_found_again(segmenter):
         assert np.array_equal(segments.probability > 0.5, gold.probability)
 
 
-def test_words_that_were_not_seen_come_apart_as_others_do(segmenter):
+def test_unseen_words_are_split_like_seen_ones(segmenter):
     text = "The willow cannot wait. Mr. Voss, the anchor's keeper, left at 9 p.m. Is 1 007 a buoy?"
     tokens, last = found(segmenter.segment(text), text)
     assert tokens[:5] == ["The", "willow", "can", "not", "wait"]
@@ -109,17 +109,17 @@ def test_tokens_are_cut_into_words():
 
 
 @pytest.mark.parametrize("gap", ["\n\n", "\t", "\n", "  "])
-def test_no_token_runs_across_line_ends_and_tabs(segmenter, gap):
+def test_tokens_do_not_cross_line_ends_or_tabs(segmenter, gap):
     text = f"Is 1{gap}004 a rope?"
     assert not any(gap in token for token in found(segmenter.segment(text), text)[0])
 
 
-def test_white_space_in_tokens_is_between_characters_as_in_training(segmenter):
+def test_white_space_in_tokens_has_the_same_neighbours_as_in_training(segmenter):
     text = "The 1 004 lights can 1 wait, 1 ferry 3, 4."
     assert [token for token in found(segmenter.segment(text), text)[0] if " " in token] == ["1 004"]
 
 
-def test_tokens_do_not_depend_on_the_words_that_follow(segmenter):
+def test_tokens_do_not_depend_on_later_words(segmenter):
     text = "Mr. Lind, the 'willow's keeper, left at 9 p.m. Is 3 a buoy—isn't it? 'Mr. cannot etc.'"
     tokens, _ = found(segmenter.segment(text), text)
     assert "—" in tokens
@@ -131,7 +131,7 @@ def test_tokens_do_not_depend_on_the_words_that_follow(segmenter):
 @pytest.mark.parametrize(
     "variant", ["The ferry’s", "The fer\xadry's", "The\u200b ferry's", "The\xa0ferry's"]
 )
-def test_variants_of_spelling_make_no_difference(segmenter, variant):
+def test_spelling_variants_make_no_difference(segmenter, variant):
     (plain, _), (tokens, _) = (
         found(segmenter.segment(text), text)
         for text in ("The ferry's light can wait.", f"{variant} light can wait.")
@@ -142,7 +142,7 @@ def test_variants_of_spelling_make_no_difference(segmenter, variant):
 @pytest.mark.parametrize(
     ("straight", "curly"), [('"The ferry." "', "“The ferry.”\xa0»"), ("'The'", "‘The’")]
 )
-def test_quotes_that_were_not_seen_are_read_as_plain_ones(segmenter, straight, curly):
+def test_unseen_quotes_are_read_as_plain_quotes(segmenter, straight, curly):
     tokens = [[*map(fold, found(segmenter.segment(text), text)[0])] for text in (straight, curly)]
     assert tokens[0] == tokens[1]
 
@@ -161,7 +161,7 @@ def test_no_token_ends_inside_a_grapheme_cluster(segmenter, cluster):
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_every_character_that_is_no_white_space_is_in_one_token(segmenter, text):
+def test_every_character_except_white_space_is_in_one_token(segmenter, text):
     segments = segmenter.segment(text)
     covered = np.zeros(len(text), dtype=int)
     end = 0
@@ -190,7 +190,7 @@ def test_a_text_without_spaces_or_sentence_ends_is_segmented(segmenter):
         assert len(segments.starts) == len(segments.ends) == len(segments.probability)
 
 
-def test_the_seed_fixes_what_is_learned():
+def test_the_seed_determines_the_weights():
     one, same, other = (Segmenter.learn(TRAINING, seed=seed).weights.weight for seed in (1, 1, 2))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
@@ -212,7 +212,7 @@ def classed_segmenter():
     return Segmenter.learn([text_of(sentences)] * 4, CLASSES)
 
 
-def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
+def test_words_are_split_like_others_of_their_class(classed_segmenter):
     text = "They winne panne. They turnne planne."
     tokens, _ = found(classed_segmenter.segment(text), text)
     assert tokens == ["They", "win", "ne", "panne", ".", "They", "turn", "ne", "planne", "."]
@@ -222,7 +222,7 @@ def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
     )
 
 
-def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
+def test_tokens_are_learned_when_sentences_are_unknown(segmenter):
     unknown = [
         (text, gold._replace(probability=np.full(len(gold.ends), np.nan)))
         for text, gold in TRAINING
@@ -231,7 +231,7 @@ def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
     assert Segmenter.learn(unknown).segment(text).ends.tolist() == gold.ends.tolist()
 
 
-def test_what_was_stored_decides_the_same(segmenter, classed_segmenter):
+def test_a_loaded_segmenter_decides_identically(segmenter, classed_segmenter):
     text = "Neither the willow nor the Mr. Lind can turnne (at all)!"
     for learned in (segmenter, classed_segmenter):
         again = Segmenter.from_dict(learned.to_dict())
@@ -240,6 +240,6 @@ def test_what_was_stored_decides_the_same(segmenter, classed_segmenter):
         )
 
 
-def test_nothing_to_learn_from_is_an_error():
+def test_learning_without_tokens_raises_an_error():
     with pytest.raises(ValueError, match="no tokens"):
         Segmenter.learn([annotated("", [], [])])

@@ -24,22 +24,22 @@ def joined(words, **settings):
         ('" one " two " three "', '"one" two "three"'),
     ],
 )
-def test_punctuation_has_the_spaces_that_people_give_it(words, text):
+def test_punctuation_is_spaced_conventionally(words, text):
     assert joined(words.split()) == text
 
 
-def test_other_words_stand_apart():
+def test_other_words_are_separated_by_spaces():
     words = ["-", "and", "<CAP-ed>", "<NUM>", "well", "-", "known", "#", "1"]
     assert joined(words) == " ".join(words)
 
 
-def test_where_writing_does_not_separate_words_there_are_no_spaces():
+def test_scripts_without_word_separation_get_no_spaces():
     assert joined(["我", "喜欢", "。"], separated=False) == "我喜欢。"
 
 
 @settings(deadline=None, derandomize=True)
 @given(words=st.lists(st.text(min_size=1)))
-def test_there_is_a_value_for_each_word_and_none_after_the_last(words):
+def test_each_word_has_a_value_and_the_last_no_space(words):
     spaces = spaces_between(words)
     assert len(spaces) == len(words)
     assert not any(spaces[-1:])

@@ -12,44 +12,44 @@ PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=30)
 
 @settings(deadline=None, derandomize=True)
 @given(PAIRS)
-def test_for_each_tag_there_is_a_distribution_in_which_nothing_is_impossible(pairs):
+def test_each_tag_has_a_distribution_with_full_support(pairs):
     found = SeenTags.learn(pairs, 5).given(5)
     assert found.shape == (5, 5)
     assert found.min() > 0
     assert found.sum(axis=0) == pytest.approx(1)
 
 
-def test_a_tag_says_what_it_was_counted_with():
+def test_frequent_tags_have_their_relative_frequencies():
     often = SeenTags.learn([*200 * [(0, 0)], *200 * [(0, 1)], *200 * [(1, 1)]], 3).given(3)
     assert often[:, 0] == pytest.approx([0.5, 0.5, 0], abs=0.02)
     assert often[:, 1] == pytest.approx([0, 1, 0], abs=0.02)
 
 
-def test_where_tags_stay_the_same_so_does_one_that_was_not_counted():
+def test_uncounted_tags_repeat_if_other_tags_do():
     same = SeenTags.learn([(tag, tag) for tag in range(8) for _ in range(3)], 10)
     assert same.repeats > 0.9
     assert same.given(10)[9, 9] > 0.9
     assert same.given(10)[9, 8] < 0.02
 
 
-def test_where_tags_say_nothing_of_each_other_each_has_the_distribution_of_all():
+def test_independent_tags_have_the_overall_distribution():
     rng = np.random.default_rng(0)
     found = SeenTags.learn(rng.integers(4, size=(2000, 2)).tolist(), 4).given(4)
     assert found == pytest.approx(np.full((4, 4), 0.25), abs=0.05)
 
 
-def test_without_evidence_a_tag_says_nothing():
+def test_distributions_are_uniform_without_evidence():
     assert SeenTags.learn([], 3).given(3) == pytest.approx(np.full((3, 3), 1 / 3))
 
 
-def test_the_smoothing_is_that_by_which_each_count_is_most_probable_given_the_others():
+def test_smoothing_maximizes_the_leave_one_out_likelihood():
     pairs = [*9 * [(0, 0)], *3 * [(0, 1)], *5 * [(1, 1)], (1, 2), *4 * [(2, 2)]]
 
     def left_out(seen):
         total = 0.0
         for i, (tag, elsewhere) in enumerate(pairs):
             others = pairs[:i] + pairs[i + 1 :]
-            # How frequent tags are elsewhere is not left out.
+            # The overall frequencies of tags elsewhere include the pair.
             usual = (np.bincount([other for _, other in pairs], minlength=3) + 0.5) / (
                 len(pairs) + 1.5
             )

@@ -1,4 +1,4 @@
-"""Classes of unknown words: names by rule, from the most telling to the most general."""
+"""Classes of unknown words: names by rule, from the most specific to the most general."""
 
 import pickle
 
@@ -53,7 +53,7 @@ def test_english_names(form, names):
 
 
 @RULES
-def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
+def test_the_tag_of_the_lower_case_form_gives_the_most_specific_class(rule):
     without = rule("Walked", "")
     assert rule("Walked", "VBD") == ["CAP~VBD", *without]
 
@@ -157,7 +157,7 @@ def test_english_signatures(form, names):
     assert SIGNATURES(form, "") == names
 
 
-def test_a_signature_says_of_a_single_capital_whether_the_word_is_known_in_lower_case():
+def test_signatures_of_capitalized_words_tell_whether_lower_case_is_known():
     assert SIGNATURES("Walked", "") == ["CAP-ed", "CAP"]
     assert SIGNATURES("Walked", "VBD") == ["CAP-KNOWN-ed", "CAP-KNOWN"]
     for form in ["walked", "WALKED", "McGraw", "1987"]:
@@ -177,6 +177,6 @@ def test_rules_can_be_pickled(form, tag):
         assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
 
 
-def test_a_negative_length_of_suffixes_is_an_error():
+def test_a_negative_suffix_length_raises_an_error():
     with pytest.raises(ValueError, match="suffix_length"):
         universal_unknown_words(suffix_length=-1)

@@ -1,6 +1,4 @@
-"""The vocabulary: which words are known, which class the others have, and which tags each may
-have.
-"""
+"""The vocabulary: known words, classes of unknown words, and candidate tags."""
 
 import pickle
 
@@ -18,8 +16,8 @@ DT, NN, VB, NNP, STOP = range(5)
 
 
 def by_shape(form, lower_tag):
-    """Classes that can be read off the test: the first two characters, the first one, anything that
-    is lower-case.
+    """Classes that are easy to see in the test: the first two characters, the first one, any
+    lower-case word.
     """
     general = ["lower"] if form.islower() else []
     return [f"{form[:2]}*", f"{form[:1]}*", *general]
@@ -30,8 +28,8 @@ def with_lower_tag(form, lower_tag):
 
 
 def collect(*sentences, rule=by_shape, **options):
-    """A vocabulary of sentences as lists of words with tags; only the words that are repeated are
-    known by default.
+    """A vocabulary of sentences as lists of words with tags. By default, only repeated words are
+    known.
     """
     options = {"min_count": 2, "min_class_count": 1, "open_class_below": 0, **options}
     columns = [
@@ -59,7 +57,7 @@ def content(vocabulary):
 
 
 @pytest.mark.parametrize("min_count", [1, 2, 3, 4])
-def test_words_seen_often_enough_are_known(min_count):
+def test_words_with_the_minimum_count_are_known(min_count):
     sentences = [*times(3, "dog", NN), *times(2, "cat", NN), *times(1, "bird", NN)]
     vocabulary = collect(*sentences, min_count=min_count)
     counts = {"the": 6, "dog": 3, "cat": 2, "bird": 1}
@@ -68,7 +66,7 @@ def test_words_seen_often_enough_are_known(min_count):
         assert (class_of(vocabulary, word) == word) == (count >= min_count)
 
 
-def test_classes_that_are_too_small_give_way_to_more_general_ones():
+def test_small_classes_are_replaced_by_more_general_ones():
     rare = [[(word, NN)] for word in ["aab", "aac", "abd", "bxy", "czz"]]
     names = ["aab", "abq", "bxy", "czz", "Qzz"]
     found = {
@@ -86,7 +84,7 @@ def test_classes_that_are_too_small_give_way_to_more_general_ones():
     }
 
 
-def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
+def test_the_rule_receives_the_usual_tag_of_the_lower_case_form():
     vocabulary = collect(
         [("run", NN), ("run", VB), ("run", VB)],
         [("Run", VB), ("Zenobia", NNP), ("qualm", NN)],
@@ -98,14 +96,14 @@ def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
 
 
 @pytest.mark.parametrize("open_class_below", [0, 3, 4, 100])
-def test_open_classes_are_added_to_seldom_words_only(open_class_below):
+def test_open_classes_are_added_only_to_rare_words(open_class_below):
     sentences = [[("walk", VB)] * 3, [("rare", NN), ("Zenobia", NNP), ("seldom", NN)]]
     vocabulary = collect(*sentences, open_class_below=open_class_below)
     expected = [VB, NN, NNP] if open_class_below > 3 else [VB]
     assert candidates(vocabulary, vocabulary.number("walk")) == expected
 
 
-def test_classes_have_their_own_tags_first_and_then_all_open_classes():
+def test_classes_list_their_own_tags_before_all_open_classes():
     sentences = [[("noun", NN)], [("nouns", NN)], [("nod", VB)], [("verb", VB)]]
     vocabulary = collect(*sentences, min_class_count=2)
     assert candidates(vocabulary, vocabulary.number("nothing")) == [NN, VB]
@@ -113,7 +111,7 @@ def test_classes_have_their_own_tags_first_and_then_all_open_classes():
     assert candidates(vocabulary, vocabulary.number("?")) == [NN, VB]
 
 
-def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
+def test_tags_with_hardly_any_rare_words_are_not_open_classes():
     rare = [[(f"noun{i}", NN)] for i in range(998)]
     for closed, open_class in [(1, [NN]), (2, [NN, DT])]:
         others = [[(f"the{i}", DT)] for i in range(closed)]
@@ -128,7 +126,7 @@ def observing(*sentences, **options):
     )
 
 
-def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_besides():
+def test_forms_of_words_generated_by_class_are_observed():
     classes = {
         word: WordClass("01", word, 1) for word in ("cat", "cow", "run", "rot", "car", "rat")
     }
@@ -152,7 +150,7 @@ def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_be
     assert content(again) == content(vocabulary)
 
 
-def test_a_rare_word_is_generated_as_the_class_of_its_form_and_its_earlier_tag_is_observed():
+def test_rare_words_are_generated_by_class_and_their_tag_is_observed():
     sentences = [[("cat", NN), ("cow", NN), ("call", VB), ("run", VB)]]
     vocabulary, plain = observing(*sentences), observing(*sentences, observed=False)
     assert (vocabulary.words, vocabulary.classes) == (plain.words, plain.classes)
@@ -170,7 +168,7 @@ def test_a_rare_word_is_generated_as_the_class_of_its_form_and_its_earlier_tag_i
     assert not vocabulary.is_known(np.array(found[1:])).any()
 
 
-def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_they_had_there():
+def test_words_rare_in_remaining_data_are_observed_with_their_tag_there():
     vocabulary = observing([("dock", NN), ("cat", NN)], min_class_count=1)
     dog = np.array([vocabulary.number("dog")])
     left = np.zeros(len(vocabulary), dtype=np.int64)
@@ -184,7 +182,7 @@ def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_
     )
     left[dog] = 2
     assert vocabulary.numbers_by_counts(dog, left, 2) == dog
-    # The result stays the same.
+    # Applying it again changes nothing.
     assert vocabulary.numbers_by_counts(found, left, 2) == found
 
 
@@ -192,11 +190,11 @@ def observed_names(vocabulary, *words):
     return [vocabulary.name(number) for number in vocabulary.numbers_observed(words)]
 
 
-def test_tag_history_is_learned_from_rare_words_each_token_as_if_it_had_not_been_seen():
+def test_tag_history_is_learned_from_rare_words_leaving_out_each_token():
     seldom = [("cat", NN), ("cat", VB), ("cow", NN), ("cow", NN), ("call", VB)]
     counted = {(NN, VB): 1, (VB, NN): 1, (NN, NN): 2}
     assert pairs_of(observing(seldom)) == counted
-    # Of "cod" the tag of one token is unusual.
+    # One token of "cod" has an unusual tag.
     more = [("cod", VB), ("cod", VB), ("cod", NN)]
     assert pairs_of(observing([*seldom, *more])) == counted
     assert pairs_of(observing([*seldom, *more], min_count=3)) == {
@@ -243,7 +241,7 @@ def test_numbers_are_dense_and_names_distinct(sentences, options):
 
 @settings(deadline=None, derandomize=True)
 @given(SENTENCES, OPTIONS)
-def test_every_word_may_have_each_tag_it_is_learned_with_and_none_twice(sentences, options):
+def test_candidate_tags_include_all_learned_tags_without_duplicates(sentences, options):
     vocabulary = collect(*sentences, **options)
     for sentence in sentences:
         words, tags = zip(*sentence)
@@ -260,7 +258,7 @@ def test_every_word_may_have_each_tag_it_is_learned_with_and_none_twice(sentence
 
 @settings(deadline=None, derandomize=True)
 @given(SENTENCES, OPTIONS, WORDS)
-def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, options, word):
+def test_unknown_words_get_the_first_existing_class(sentences, options, word):
     vocabulary = collect(*sentences, **{**options, "observed": False})
     number = vocabulary.number(word)
     if word in vocabulary.words:

@@ -1,4 +1,4 @@
-"""Classes of words: files, looking up, and learning from text."""
+"""Word classes: files, lookup, and learning from text."""
 
 import re
 
@@ -28,7 +28,7 @@ def reader(sentences):
     return lambda: sentences
 
 
-def test_files_are_read_as_they_were_written(tmp_path):
+def test_class_files_round_trip(tmp_path):
     classes = [WordClass("01", "b", 3), WordClass("00", "a", 1), WordClass("01", "c", 5)]
     file = tmp_path / "classes.txt"
     file.write_text("".join(class_lines(classes)), encoding="utf8")
@@ -46,14 +46,14 @@ def test_files_are_read_as_they_were_written(tmp_path):
         ("0\ta\t1\n1\ta\t1\n", "Line 2"),
     ],
 )
-def test_what_is_no_file_of_classes_is_an_error_with_its_line(tmp_path, text, message):
+def test_errors_name_the_line_of_malformed_class_files(tmp_path, text, message):
     file = tmp_path / "classes.txt"
     file.write_text(text, encoding="utf8")
     with pytest.raises(ValueError, match=re.escape(message)):
         read_classes(file)
 
 
-def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
+def test_lookup_tries_the_form_then_digits_case_and_shape():
     paths = {"may": "00", "May": "01", "0000": "10", "<LOW-ing>": "110", "<LOW>": "111"}
     classes = {word: WordClass(path, word, 1) for word, path in paths.items()}
     assert [
@@ -61,7 +61,7 @@ def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
     ] == ["00", "01", "00", "10", "110", "111", ""]
 
 
-def test_words_of_raw_text_are_those_it_has_and_those_with_capitals():
+def test_raw_text_words_include_their_capitalized_forms():
     classes = {
         word: WordClass("0", word, 3)
         for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")
@@ -82,7 +82,7 @@ def test_words_of_raw_text_are_those_it_has_and_those_with_capitals():
     ]
 
 
-def test_a_rule_with_classes_names_them_first_and_coarser_ones_after_them():
+def test_a_classed_rule_names_classes_first_from_fine_to_coarse():
     def rule(form, lower_tag):
         return [f"{form[-1]}~{lower_tag}", "ANY"]
 
@@ -95,7 +95,7 @@ def test_a_rule_with_classes_names_them_first_and_coarser_ones_after_them():
     assert classed("cat", "NN") == rule("cat", "NN")
 
 
-def test_symbols_are_of_so_many_steps():
+def test_class_symbols_compare_path_prefixes():
     first, second = class_symbols("010101"), class_symbols("010110")
     same = [steps <= 4 for steps in CLASS_ATTRIBUTES.values()]
     assert [a == b for a, b in zip(first, second)] == same
@@ -103,7 +103,7 @@ def test_symbols_are_of_so_many_steps():
     assert 0 not in first
 
 
-def test_templates_that_read_classes_are_told_from_others():
+def test_templates_that_read_classes_are_recognised():
     assert without_classes([["word"], ["prev.class:8", "word"], ["l.left.class"], ["case"]]) == [
         ["word"],
         ["case"],
@@ -111,16 +111,16 @@ def test_templates_that_read_classes_are_told_from_others():
     assert not reads_classes(["word", "l.guide.tag"])
 
 
-def test_words_in_like_places_are_in_one_class():
+def test_words_in_similar_contexts_share_a_class():
     found = {each.word: each for each in learn_classes(reader(SENTENCES), 4, min_count=2)}
     assert len({found[noun].path for noun in NOUNS}) == 1
     assert len({each.path for each in found.values()}) == 4
-    # At the beginning of a sentence it is the same word.
+    # A capitalized form at the beginning of a sentence is the same word.
     assert "The" not in found
     assert found["the"].count == 24
 
 
-def test_rare_words_are_known_by_what_they_look_like():
+def test_rare_words_are_grouped_by_shape():
     sentences = [*SENTENCES, *(["the", f"{stem}ing", "."] for stem in ("zyx", "abl", "qua"))]
     words = {each.word: each.count for each in learn_classes(reader(sentences), 4, min_count=3)}
     assert words["<LOW-ing>"] == 3
@@ -129,6 +129,6 @@ def test_rare_words_are_known_by_what_they_look_like():
 @pytest.mark.parametrize(
     ("sentences", "message"), [([], "0 words"), ([["a"]], "4 classes of 1 words")]
 )
-def test_too_little_text_is_an_error(sentences, message):
+def test_too_little_text_raises_an_error(sentences, message):
     with pytest.raises(ValueError, match=message):
         learn_classes(reader(sentences), 4)

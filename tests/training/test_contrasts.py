@@ -1,4 +1,4 @@
-"""Weights that learn from the errors of the beam: only they change, and raise the likelihood."""
+"""Weights learned from errors of the beam: only they change, and they raise the likelihood."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.training.contrast import learn_contrasts
 
-# The mathematics is tested beside the other derivations.
+# The mathematics is tested with the other derivations.
 pytestmark = pytest.mark.slow
 
 
@@ -25,7 +25,7 @@ def learned(parser, weights=None, threads=1):
     )
 
 
-def test_right_derivations_become_no_less_probable_and_the_model_stays(toy, trained_pools):
+def test_gold_derivations_become_no_less_probable_and_the_model_is_kept(toy, trained_pools):
     parser = toy.parser(trained_pools)
     stored = parser.joint.to_bytes()
     weights, before = learned(parser)
@@ -47,7 +47,7 @@ def weights_of(nlp, toy):
     return {name: model.get_param(name).copy() for name in model.param_names}
 
 
-def test_weights_stay_as_they_are_afterwards(toy):
+def test_weights_are_fixed_afterwards(toy):
     sentences = toy.sentences(20)
     alone = toy.trained(sentences, sweeps=2, **toy.pools)
     nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)
@@ -60,14 +60,14 @@ def test_weights_stay_as_they_are_afterwards(toy):
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_sweeps_that_training_does_not_have_are_an_error(toy):
+def test_a_contrast_sweep_beyond_training_raises_an_error(toy):
     nlp = toy.nlp(contrast=3, **toy.pools)
     nlp.config["training"]["max_epochs"] = 2
     with pytest.raises(ValueError, match="max_epochs"):
         nlp.initialize(lambda: toy.examples(nlp, toy.sentences(10)))
 
 
-def test_a_model_without_pools_has_nothing_to_learn(toy):
+def test_a_model_without_pools_has_no_weights_to_learn(toy):
     sentences = toy.sentences(10)
     one, other = toy.trained(sentences, sweeps=2), toy.trained(sentences, sweeps=2, contrast=1)
     assert toy.parser(one).joint.to_bytes() == toy.parser(other).joint.to_bytes()

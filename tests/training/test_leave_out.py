@@ -1,4 +1,4 @@
-"""Leave-out annotation: guides by a model without the sentence, and a model that stays the same."""
+"""Leave-out annotation: guides come from a model without the sentence, and the model is kept."""
 
 import numpy as np
 import pytest
@@ -15,24 +15,22 @@ from spacy_hpyp.arc_standard.distributions import static_derivations
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.training.leave_out import leave_out
 
-# Predictions come from tables of half the precision.
+# Predictions come from 32-bit tables.
 ROUNDING = 1e-4
 FOLDS = 3
 
 
 @pytest.fixture(scope="module")
 def sentences(toy):
-    """Some sentences, one of which comes three times; the toy treebank's second one is not
-    projective.
-    """
+    """Sentences, one of which occurs three times. The second one is non-projective."""
     found = toy.sentences(24)
     return [*found, found[3], found[3]]
 
 
 @pytest.fixture(scope="module")
 def nlp(toy, sentences):
-    """A pool with Kneser-Ney counts, whose seating is a function of what it has seen; tests do not
-    change it.
+    """A pool with Kneser-Ney counts, so that its seating is a function of the training data; tests
+    do not change it.
     """
     return toy.trained(sentences, **toy.pools, guides=True)
 
@@ -51,8 +49,8 @@ def encoded(model, document):
 
 
 def trained_on(model, rows):
-    """A model with the alphabets, the weights and the hyperparameters of another one, that has seen
-    some sentences.
+    """A model with another model's alphabets, weights and hyperparameters, trained on some
+    sentences.
     """
     other = model.untrained()
     other.initialize(model.labels, model.vocabulary)
@@ -66,9 +64,9 @@ def trained_on(model, rows):
     return other
 
 
-# Large treebanks are left out in stretches, here nine of 26 sentences.
+# Large treebanks are held out in stretches, here nine for 26 sentences.
 @pytest.mark.parametrize(("stretch", "stretches"), [(None, FOLDS), (4, 9)])
-def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(
+def test_guides_match_a_model_trained_without_the_sentences(
     monkeypatch, toy, nlp, sentences, stretch, stretches
 ):
     if stretch:
@@ -80,7 +78,7 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(
     rows = [own for document in given for own in encoded(parser.joint, document)]
     fold_of = {}
     for number, own in enumerate(rows):
-        # Copies are left out with the first of them.
+        # Copies are held out with their first occurrence.
         fold_of.setdefault(own.tobytes(), number * stretches // len(rows) % FOLDS)
     folds = [fold_of[own.tobytes()] for own in rows]
     others = [
@@ -100,7 +98,7 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(
 
 
 @pytest.mark.parametrize("seating", ["kneser-ney", "sampled"])
-def test_annotation_leaves_the_model_as_it_was(toy, nlp, sentences, annotation, seating):
+def test_annotation_does_not_change_the_model(toy, nlp, sentences, annotation, seating):
     if seating == "sampled":
         nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
     parser = toy.parser(nlp)
@@ -113,9 +111,7 @@ def test_annotation_leaves_the_model_as_it_was(toy, nlp, sentences, annotation, 
     assert parser.settings == settings
 
 
-def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(
-    toy, nlp, sentences, annotation
-):
+def test_a_held_out_copy_parses_like_a_model_without_the_sentences(toy, nlp, sentences, annotation):
     parser, text = toy.parser(nlp), " ".join(sentences[3].words)
     stored, expected = parser.joint.to_bytes(), annotation(nlp(text))
     others = parser.held_out_copy(documents(nlp, toy, sentences[3:4]))
@@ -141,9 +137,7 @@ def test_guides_do_not_depend_on_threads(toy, nlp, sentences):
     assert all(np.array_equal(one, other) for one, other in zip(found, expected))
 
 
-def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their_guides(
-    toy, nlp, sentences
-):
+def test_stored_documents_keep_text_gold_annotation_and_guides(toy, nlp, sentences):
     examples = toy.examples(nlp, sentences)
     docs, _ = toy.parser(nlp).leave_out(examples, folds=FOLDS)
     stored = (
@@ -162,8 +156,8 @@ def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their
 
 
 def gold_and_tokens(nlp):
-    """A document whose tokenizer's tokens are others: it cuts "cannot" and joins what the treebank
-    keeps apart.
+    """A document that the tokenizer splits differently: it cuts "cannot" and joins what the
+    treebank splits.
     """
     gold = Doc(
         nlp.vocab,
@@ -176,7 +170,7 @@ def gold_and_tokens(nlp):
     return Example(nlp.make_doc(gold.text), gold)
 
 
-def test_documents_have_the_tokens_that_were_learned(toy, sentences):
+def test_documents_have_the_learned_tokens(toy, sentences):
     nlp = toy.nlp(**toy.pools, tokens="tokenizer")
 
     def examples():
@@ -205,7 +199,7 @@ def test_documents_have_the_tokens_that_were_learned(toy, sentences):
     assert [bool(p > 0.0) for p in guide.head_probs[:, 0]] == [not token.is_space for token in doc]
 
 
-def test_sentences_that_cannot_be_learned_from_are_there_and_are_parsed(toy, sentences):
+def test_unusable_sentences_are_kept_and_parsed(toy, sentences):
     nlp = toy.nlp(**toy.pools)
 
     def examples():
@@ -235,7 +229,7 @@ def test_sentences_that_cannot_be_learned_from_are_there_and_are_parsed(toy, sen
         ]
 
 
-def test_given_tags_are_the_gold_ones(toy, sentences):
+def test_given_tags_are_the_gold_tags(toy, sentences):
     nlp = toy.trained(sentences, **toy.pools, predict_tags=False)
     unlearned = Doc(
         nlp.vocab, words=["the", "dog"], tags=["DT", "XYZ"], heads=[1, 1], deps=["det", "ROOT"]
@@ -249,12 +243,12 @@ def test_given_tags_are_the_gold_ones(toy, sentences):
     assert np.all(read_guide(docs[-1]).tags == NONE)
 
 
-def test_a_model_of_another_treebank_is_refused(toy, nlp):
+def test_a_model_of_another_treebank_is_rejected(toy, nlp):
     with pytest.raises(ValueError, match="treebank"):
         toy.parser(nlp).leave_out(toy.examples(nlp, toy.sentences(60)[40:]))
 
 
-def test_latent_derivations_are_refused(toy, nlp, sentences):
+def test_latent_derivations_are_rejected(toy, nlp, sentences):
     copy = toy.copy(nlp)
     progress = toy.parser(copy).joint.progress
     progress.derivations[next(iter(progress.seated))] = [np.zeros(3, dtype=np.int32)]

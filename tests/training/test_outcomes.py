@@ -1,5 +1,5 @@
-"""Gold words: several models read the same corpus, and jack-knifed outcomes are by models that have
-not seen them.
+"""Gold words: several models read the same corpus, and jack-knifed outcomes come from models that
+have not seen them.
 """
 
 import random
@@ -56,7 +56,7 @@ def sentences():
     return [gold_words(["the", rng.choice(nouns), rng.choice(verbs)], [0, 1, 2]) for _ in range(60)]
 
 
-def test_joined_sequences_are_encoded_as_each_by_itself(sentences):
+def test_joined_sequences_are_encoded_like_separate_ones(sentences):
     together, tagger = GoldWords.join(sentences), model()
     together.teach_words(tagger, TAG_NAMES)
     encoded = together.encode(tagger)
@@ -75,7 +75,7 @@ def test_a_part_without_words_is_joined():
     assert together.offsets.tolist() == [0, 1, 1]
 
 
-def test_vocabulary_has_no_words_of_sequences_left_out_or_without_outcomes(sentences):
+def test_the_vocabulary_excludes_sequences_left_out_or_without_outcomes(sentences):
     unique, unknown = gold_words(["unique"] * 2, [1, 1]), gold_words(["odd"] * 2, [NONE, NONE])
     gold = GoldWords.join([*sentences, unique, unknown])
     assert "unique" in known_words(gold)
@@ -92,19 +92,19 @@ def jackknifed(sentences, **settings):
     return found
 
 
-def test_every_sequence_is_decided_the_same_by_any_number_of_threads(sentences):
+def test_every_sequence_is_decided_identically_with_any_number_of_threads(sentences):
     found, again = jackknifed(sentences), jackknifed(sentences, threads=3)
     assert found.keys() == {each.keys[0] for each in sentences}
-    # The others teach what is regular.
+    # The other sequences teach the regularities.
     right = [np.array_equal(found[each.keys[0]], each.gold) for each in sentences]
     assert np.mean(right) > 0.9
     assert all(np.array_equal(again[key], outcomes) for key, outcomes in found.items())
 
 
-def test_a_model_has_not_seen_the_sequence_or_its_copies(sentences):
+def test_jackknifed_models_have_not_seen_the_sequence_or_its_copies(sentences):
     odd = [gold_words(["xyzzying"] * 3, [0, 0, 0]) for _ in range(8)]
     assert not np.any(jackknifed([*sentences, *odd])[odd[0].keys[0]] == 0)
 
 
-def test_there_may_be_fewer_sequences_than_folds(sentences):
+def test_fewer_sequences_than_folds_are_allowed(sentences):
     assert len(jackknifed(sentences[:3], folds=10)) == len({each.keys[0] for each in sentences[:3]})

@@ -35,7 +35,7 @@ def test_only_the_chosen_distributions_learn(toy, data, words, learning, learned
     assert other > one
 
 
-def test_a_seed_fixes_what_is_learned_and_a_batch_is_predicted_by_those_before(toy, data, words):
+def test_learning_is_reproducible_and_batches_are_predicted_by_earlier_ones(toy, data, words):
     (one, found), (again, same) = (learn(toy, data, words, batch_words=60) for _ in range(2))
     assert one.to_bytes() == again.to_bytes()
     assert found == same

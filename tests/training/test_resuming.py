@@ -1,4 +1,4 @@
-"""Training that is interrupted, saved and loaded gives the same model as without interruption."""
+"""Interrupted, saved and resumed training gives the same model as uninterrupted training."""
 
 from itertools import chain
 
@@ -13,14 +13,14 @@ from spacy_hpyp.training import confidence
 
 SWEEPS, PASSES = 4, 3
 SMALL = {"arc_places": 2**12, "label_places": 2**10}
-#: Something is latent from the third sweep on. No confidence is learned: that takes sentences that
-#: came before.
+#: Derivations are latent from the third sweep on. No confidence is learned, because that needs
+#: earlier sentences.
 SETTINGS = {"latent_after": 1, "particles": 5, "decoding": "best"}
 
 
 def batches_of(toy, nlp, sentences, sweeps, size):
-    """The batches of some sweeps over documents of two sentences, some of which occur more than
-    once, and one of which is not projective.
+    """The batches of some sweeps over documents of two sentences, some of them repeated and one of
+    them non-projective.
     """
     corpus = toy.sentences(sentences)
     corpus += corpus[4:8]
@@ -54,13 +54,13 @@ def train_and_save(nlp, name, batches, **update):
     ],
 )
 def test_training_resumes_anywhere_in_a_sweep(toy, latent, pools):
-    # An optimizer without a state, so that nothing of it is lost.
+    # The optimizer has no state that could be lost.
     sgd = SGD(0.1, L2=0.0, grad_clip=0.0) if pools else False
     nlp = toy.nlp(latent=latent, **SETTINGS, **(toy.pools if pools else {}))
     nlp.initialize(lambda: chain(*batches_of(toy, nlp, 24, 1, 4)))
     batches = batches_of(toy, nlp, 24, SWEEPS, 4)
     saved, expected = train_and_save(nlp, "hpyp_parser", batches, sgd=sgd)
-    # At all places in a sweep of four batches, but not in each of the sweeps.
+    # Resume at all places in a sweep of four batches, but not in each of the sweeps.
     for stop in range(0, len(saved), 3):
         again = toy.copy(nlp).from_bytes(saved[stop])
         left = batches_of(toy, again, 24, SWEEPS, 4)[stop:]

@@ -1,6 +1,4 @@
-"""Training data as it comes: incomplete, malformed and non-projective annotation, and white
-space.
-"""
+"""Training data: incomplete, malformed and non-projective annotation, and white space."""
 
 import warnings
 
@@ -45,7 +43,7 @@ def warnings_of_parser(caught):
     return [str(warning.message) for warning in caught if "hpyp_parser" in str(warning.message)]
 
 
-def test_incomplete_sentences_are_skipped_with_one_warning_that_counts(toy):
+def test_incomplete_sentences_are_skipped_and_counted_in_one_warning(toy):
     nlp, sentences = toy.nlp(), toy.sentences(10)
     docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
     docs += [incomplete(nlp.vocab, **missing) for missing, _ in INCOMPLETE.values()]
@@ -58,13 +56,13 @@ def test_incomplete_sentences_are_skipped_with_one_warning_that_counts(toy):
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
-def test_complete_treebank_gives_no_warning(toy):
+def test_a_complete_treebank_gives_no_warning(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         toy.trained(toy.sentences(10), sweeps=1)
 
 
-def test_incomplete_sentence_leaves_the_others_of_its_document(toy):
+def test_an_incomplete_sentence_does_not_exclude_its_document(toy):
     nlp = toy.nlp()
     first, second = toy.sentences(4)[2:]
     doc = toy.doc(nlp.vocab, first, second)
@@ -74,7 +72,7 @@ def test_incomplete_sentence_leaves_the_others_of_its_document(toy):
     assert toy.customers(nlp) == toy.customers_of([second])
 
 
-def test_incomplete_sentences_that_only_updates_see_are_counted_too(toy):
+def test_incomplete_sentences_seen_only_in_updates_are_counted(toy):
     nlp = toy.nlp()
     sentences = toy.sentences(6)
     nlp.initialize(lambda: toy.examples(nlp, sentences))
@@ -88,14 +86,14 @@ def test_incomplete_sentences_that_only_updates_see_are_counted_too(toy):
 
 
 @pytest.mark.parametrize("problem", INCOMPLETE)
-def test_no_usable_sentence_is_an_error_that_says_why(toy, problem):
+def test_a_corpus_without_usable_sentences_raises_an_error_with_the_reason(toy, problem):
     nlp, (missing, reason) = toy.nlp(), INCOMPLETE[problem]
     doc = incomplete(nlp.vocab, **missing)
     with pytest.raises(ValueError, match=f"1 {reason}"):
         nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc)])
 
 
-def test_batch_without_a_usable_sentence_changes_nothing(toy):
+def test_a_batch_without_a_usable_sentence_changes_nothing(toy):
     nlp = toy.trained(toy.sentences(6))
     before = toy.parser(nlp).model.to_bytes()
     doc = without_heads(nlp.vocab)
@@ -105,7 +103,7 @@ def test_batch_without_a_usable_sentence_changes_nothing(toy):
 
 
 def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
-    """A sentence as `raw_sentences` would read it, with any heads."""
+    """A sentence as read by `raw_sentences`, with any heads."""
     n = len(heads)
     number = vocab.strings.add
     columns = [
@@ -129,14 +127,14 @@ def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
         ([0, 2, 3, 1], "cyclic"),
     ],
 )
-def test_heads_that_are_no_tree_are_refused(toy, trained, heads, problem):
+def test_heads_that_do_not_form_a_tree_are_rejected(toy, trained, heads, problem):
     assert problem in read_gold(raw(trained.vocab, heads))
 
 
 def test_a_document_with_two_roots_is_two_sentences(toy):
     nlp = toy.nlp()
     sentences = toy.sentences(5)
-    # spaCy itself makes two sentences of a document with two roots: both are learned.
+    # spaCy itself splits a document with two roots into two sentences. Both are learned.
     doc = Doc(
         nlp.vocab,
         words=list("abcd"),
@@ -154,7 +152,7 @@ def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
     docs = [toy.doc(nlp.vocab, s) for s in sentences]
     doc = toy.doc(nlp.vocab, sentences[0])
     rows = doc.to_array(["HEAD"])
-    # The last token's head is the one before it, and the other way round; the root is left.
+    # The last two tokens become each other's heads; the root keeps its head.
     rows[-1], rows[-2] = np.int64(-1).astype(np.uint64), 1
     try:
         doc.from_array(["HEAD"], rows)
@@ -165,7 +163,7 @@ def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
-def test_long_chain_of_heads_is_a_tree(trained):
+def test_a_long_chain_of_heads_is_a_tree(trained):
     n = 1000
     heads = [max(0, i - 1) for i in range(n)]
     sentence = read_gold(raw(trained.vocab, heads, words=["a"] * n))
@@ -173,7 +171,7 @@ def test_long_chain_of_heads_is_a_tree(trained):
     assert sentence.heads == [-1, *range(n - 1)]
 
 
-def test_non_projective_sentence_is_made_projective_with_a_decorated_label(toy, trained):
+def test_a_non_projective_sentence_is_lifted_with_a_decorated_label(toy, trained):
     doc = toy.doc(trained.vocab, toy.non_projective)
     (sentence,) = raw_sentences(doc)
     gold = read_gold(sentence)
@@ -185,9 +183,7 @@ def test_non_projective_sentence_is_made_projective_with_a_decorated_label(toy, 
     assert gold.labels[6] == "nmod||nsubj"
 
 
-def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_back(
-    toy, assert_forest
-):
+def test_a_non_projective_treebank_trains_and_its_labels_are_decoded(toy, assert_forest):
     nouns = "hearing meeting talk trial".split()
     sentence = toy.non_projective
     corpus = [
@@ -214,7 +210,7 @@ def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_ba
         assert len(list(doc.sents)) == sum(token.head.i == token.i for token in doc)
 
 
-def test_sentence_of_one_word_is_learned(toy, assert_forest):
+def test_a_sentence_of_one_word_is_learned(toy, assert_forest):
     nlp = toy.trained([toy.one_word], sweeps=3)
     assert toy.parser(nlp).label_data["labels"] == []
     assert toy.customers(nlp) == toy.customers_of([toy.one_word])
@@ -240,19 +236,19 @@ def test_white_space_is_left_out_of_training(toy, words, heads):
     assert toy.parser(spaced).model.to_bytes() == toy.parser(plain).model.to_bytes()
 
 
-def test_documents_without_words_are_no_sentences(toy):
+def test_documents_without_words_are_ignored(toy):
     nlp, sentences = toy.nlp(), toy.sentences(4)
     docs = [Doc(nlp.vocab, words=words) for words in ([" "], ["\n", "\t"], [])]
     train_on_docs(toy, nlp, [*docs, *(toy.doc(nlp.vocab, s) for s in sentences)])
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
-def test_document_with_boundaries_only_is_read_sentence_by_sentence(trained):
+def test_a_document_with_only_boundaries_is_read_sentence_by_sentence(trained):
     doc = Doc(trained.vocab, words=list("abcd"), sent_starts=[True, False, True, False])
     assert [len(sentence.rows) for sentence in raw_sentences(doc)] == [2, 2]
 
 
-def test_equal_sentences_have_equal_keys_wherever_they_stand(toy, trained):
+def test_equal_sentences_have_equal_keys_in_any_position(toy, trained):
     first, second = toy.sentences(4)[2:]
     vocab, other = trained.vocab, toy.nlp().vocab
     apart = [toy.doc(vocab, first), toy.doc(vocab, second)]

@@ -23,11 +23,11 @@ def forms(path):
     ],
     ids=["no space", "many lines", "carriage returns", "byte order mark"],
 )
-def test_lines_and_spaces_do_not_matter(write, text):
+def test_line_breaks_and_spaces_do_not_matter(write, text):
     assert forms(write(text)) == ["the dog barks ."] * 2
 
 
-def test_trees_may_have_no_outer_bracket_and_a_notice_above(write):
+def test_outer_brackets_are_optional_and_notices_are_skipped(write):
     notice = "*x*x*x*x*x*\n*x* (C) by (nobody) *x*\n*x*x*x*x*x*\n\n"
     assert forms(write(f"{notice}{DOG}\n{notice}{DOG}")) == ["the dog barks ."] * 2
 
@@ -48,7 +48,7 @@ def test_a_no_break_space_is_part_of_a_word(write):
         (b"(S (NN dog))\n(S (NN caf\xe9))\n", 2, "not text in UTF-8"),
     ],
 )
-def test_malformed_trees_are_errors_with_their_line(write, text, line, problem):
+def test_errors_name_the_line_of_malformed_trees(write, text, line, problem):
     path = write(text)
     with pytest.raises(
         ValueError, match=re.escape(f"'{path}', line {line}: ") + ".*" + re.escape(problem)
@@ -56,6 +56,6 @@ def test_malformed_trees_are_errors_with_their_line(write, text, line, problem):
         list(read_sentences(path))
 
 
-def test_a_file_without_trees_is_an_error(write):
+def test_a_file_without_trees_raises_an_error(write):
     with pytest.raises(ValueError, match="has no trees"):
         list(read_sentences(write("*x*x* nothing *x*\n")))

@@ -1,4 +1,4 @@
-"""CoNLL-U is written as it was read; errors name the file and the line."""
+"""CoNLL-U round-trips, and errors name the file and the line."""
 
 import re
 
@@ -22,7 +22,7 @@ def line(index, form, head, label="dep"):
     return f"{index}\t{form}\t_\t_\tNN\t_\t{head}\t{label}\t_\t_\n"
 
 
-def test_written_sentences_are_read(tmp_path):
+def test_written_sentences_can_be_read_back(tmp_path):
     path = tmp_path / "some.conllu"
     write_blocks(path, SENTENCES)
     assert [(each.rows, each.comments) for each in read_blocks(path)] == [
@@ -45,7 +45,7 @@ def test_written_sentences_are_read(tmp_path):
         ((2, 0), None),
     ],
 )
-def test_heads_that_are_no_tree_are_a_problem(write, heads, problem):
+def test_heads_that_do_not_form_a_tree_are_reported(write, heads, problem):
     text = "0.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_\n"
     (sentence,) = read_blocks(
         write(text + "".join(line(i, "a", head) for i, head in enumerate(heads, 1)))
@@ -75,7 +75,7 @@ def test_labels_may_all_be_missing(write, labels, problem):
         (line(1, "a", 0).encode() + b"\xff", 2, "not text in UTF-8"),
     ],
 )
-def test_malformed_files_are_errors_with_their_line(write, text, number, problem):
+def test_errors_name_the_line_of_malformed_files(write, text, number, problem):
     path = write(text)
     with pytest.raises(
         ValueError, match=re.escape(f"'{path}', line {number}: ") + ".*" + re.escape(problem)
@@ -84,6 +84,6 @@ def test_malformed_files_are_errors_with_their_line(write, text, number, problem
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_a_file_without_sentences_is_an_error(write, text):
+def test_a_file_without_sentences_raises_an_error(write, text):
     with pytest.raises(ValueError, match="has no sentences"):
         list(read_blocks(write(text)))

@@ -1,4 +1,4 @@
-"""The head of each phrase is the child that the table says."""
+"""The table selects the head child of each phrase."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_heads_follow_the_table(phrase, children, head):
     ("phrase", "children", "head"),
     [("PRN", ", NP ,", 1), ("LST", "-LRB- LS -RRB-", 1), ("X", ": :", 1)],
 )
-def test_punctuation_is_a_head_only_among_itself(phrase, children, head):
+def test_punctuation_is_a_head_only_among_punctuation(phrase, children, head):
     children = children.split()
     skipped = [child in {",", ":", "``", "''", "-LRB-", "-RRB-"} for child in children]
     assert find_head(phrase, children, skipped) == head

@@ -1,4 +1,4 @@
-"""Phrase structure trees become dependency trees by the rules. The sentences are made up."""
+"""Phrase structure trees become dependency trees by the rules. The sentences are invented."""
 
 from pathlib import Path
 
@@ -114,14 +114,14 @@ def test_arcs_follow_from_the_rules_and_are_projective(convert, name):
     assert not any(a < c < b < d for a, b in spans for c, d in spans)
 
 
-def test_tags_are_those_of_the_treebank(convert):
+def test_tags_are_copied_from_the_treebank(convert):
     sentence = convert("( (NP (PRP$ her) (-LRB- -LRB-) (NN dog) (-NONE- *) (. .)) )")
     assert [(word.upos, word.xpos) for word in sentence] == [
         ("_", tag) for tag in ("PRP$", "-LRB-", "NN", ".")
     ]
 
 
-def test_a_tree_of_empty_elements_is_no_sentence(convert):
+def test_a_tree_of_empty_elements_is_dropped(convert):
     assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") == []
 
 
@@ -159,5 +159,5 @@ def test_labels_follow_from_phrase_and_child(mother, dependent, head_is_word, la
         ("2024/trees.mrg", None),
     ],
 )
-def test_a_section_is_told_by_the_name_of_a_file_or_its_folder(name, section):
+def test_sections_are_read_from_file_or_folder_names(name, section):
     assert section_of(Path(name)) == section

@@ -39,9 +39,9 @@ from spacy_hpyp.treebanks.conllu import (
 from spacy_hpyp.treebanks.penn import PUNCTUATION
 
 NUMBER, UNKNOWN = "<num>", "<unk>"
-#: The size of the vocabulary by custom.
+#: The customary size of the vocabulary.
 SIZE = 10_000
-#: Sentences of a part that is in one half.
+#: The number of consecutive sentences that stay in one half.
 TOGETHER = 10
 # Punctuation of later releases: hyphens within words, and anything that is not part of the
 # sentence.
@@ -52,7 +52,7 @@ _SYMBOLS = {"SYM", "$", "#"}
 _WORDS = {"PART", "CCONJ", "POS", "CC"}
 
 
-# Comments that stay true when words are changed or left out.
+# Comments that stay valid when words are changed or left out.
 _KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
 
 

@@ -22,7 +22,7 @@ from spacy_hpyp.cli.raw_text import read_corpus
 from spacy_hpyp.pipeline.corpus import create_gold_corpus
 
 FACTORY = "head_outward_parser"
-#: Prior, counts and hyperparameters. Raw counts, which come first, know neither of the others.
+#: Prior, counts and hyperparameters. Raw counts come first and use neither of the others.
 ESTIMATORS = (
     ("eisner", "minimal", "fixed"),
     *product(("dirichlet", "pitman-yor"), ("minimal", "sampled"), ("fixed", "sampled")),

@@ -23,7 +23,7 @@ from papers_tables import TABLES, runs_of
 PARSER = "components.hpyp_parser."
 #: Context elements, in the order of the paper's Table 3.
 TAGS = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag"]
-#: Those that words have among them.
+#: The elements in the contexts of words.
 OF_WORDS = ["s1.tag", "s1.right.tag", "s1.left.tag"]
 
 
@@ -186,7 +186,7 @@ RUNS = {
         ["hpyp", "generate", "{lexicalised}/model-last", "--output", "{output}"], ".jsonl"
     ),
     "samples_of_ngram": Run(["hpyp", "generate", "{ngram}", "--output", "{output}"], ".jsonl"),
-    # Easy-first tagging and parsing (Ma et al. 2013). The first tagger is that of all tables.
+    # Easy-first tagging and parsing (Ma et al. 2013). All tables use the first tagger.
     **{f"tagger_beam_{beam}": easy_first("easy_first_tagger", beam=beam) for beam in (1, 3, 5)},
     **{
         f"parser_beam_{beam}": easy_first("easy_first_tagger", "easy_first_parser", beam=beam)
@@ -237,7 +237,7 @@ RUNS = {
     ),
 }
 
-#: Files of the corpus, by the ends of their names.
+#: Files of the corpus, by the endings of their names.
 FILES = {
     "train": "-train.spacy",
     "dev": "-dev.spacy",
@@ -247,7 +247,7 @@ FILES = {
     "lm_train": "-lm-train.conllu",
     "lm_dev": "-lm-dev.conllu",
     "lm_test": "-lm-test.conllu",
-    # A half of the training part, and the other one as text.
+    # One half of the training part, and the other half as text.
     "lm_half": "-lm-half.conllu",
     "lm_text": "-lm-text.conllu",
 }
@@ -293,7 +293,7 @@ class Runner:
         return output
 
     def _run(self, run: Run, output: Path, values: dict[str, str]) -> None:
-        # Written to another name first: what is interrupted is not taken for the output.
+        # Write to another name first, so that an interrupted run leaves no output.
         unfinished = output.with_name(f"unfinished-{output.name}")
         shutil.rmtree(unfinished, ignore_errors=True)
         values = {**values, "output": str(unfinished)}

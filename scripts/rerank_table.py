@@ -57,7 +57,7 @@ def compare(
         words = trees = 0
         for doc, gold in parsed:
             found = reranker.predict([doc], k=count)[0]
-            # A parser may take one sentence for several.
+            # A parser may split the sentence.
             if len(found) != 1:
                 continue
             right, labelled, counted = agreement(found[0].candidates, gold)

@@ -11,7 +11,7 @@ from .memory import collecting_rarely
 
 register_extensions()
 
-# Imported when they are used: spaCy imports the package in every process, and Numba takes long.
+# Imported lazily: spaCy imports the package in every process, and importing Numba is slow.
 _PLACES = {
     "Alternative": "annotation.candidates",
     "HPYPParser": "pipeline.hpyp_parser",
@@ -27,6 +27,6 @@ __all__ = ["__version__", *_PLACES]
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Python would look through all of spaCy again and again, for cycles among what stays.
+    # Python would search all of spaCy repeatedly for cycles among long-lived objects.
     with collecting_rarely():
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)

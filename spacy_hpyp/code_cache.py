@@ -34,13 +34,13 @@ def cache_directory() -> str | None:
             place.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=place).close()
             return str(place)
-    # Numba reads no directory that it cannot write to, so this process works on a copy.
+    # Numba does not read directories without write access, so this process works on a copy.
     if filled := [place for place in places if any(place.rglob("*.nbi"))]:
         with suppress(OSError):
             copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
             atexit.register(shutil.rmtree, copied, ignore_errors=True)
             shutil.copytree(filled[0], copied, dirs_exist_ok=True)
-            # Copies of directories are as read-only as these.
+            # Copies of read-only directories are read-only, too.
             for path in (Path(copied), *Path(copied).rglob("*")):
                 path.chmod(0o700)
             return copied

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-# Numba reads `numpy.ma` to find the type of an array, and NumPy imports it then, without a lock: of
-# two threads that do so at once one would recurse until the stack is full.
+# Numba reads `numpy.ma` to find the type of an array, and NumPy then imports it without a lock. Two
+# threads that do so at once would recurse until the stack is full.
 import numpy.ma
 from llvmlite import ir
 from numba import extending, njit, typeof, types
@@ -20,13 +20,13 @@ from .memory import collecting_rarely
 
 Class = TypeVar("Class", bound=type)
 
-#: In place of a number, a position or an outcome: there is none.
+#: In place of a missing number, position or outcome.
 NONE = -1
 
 _WORD = ir.IntType(64)
 _BLOCK = _WORD.as_pointer()
-#: Without the GIL; a division by 0 gives an infinity or NaN; without wrappers for C, which take a
-#: tenth of the time to compile.
+#: Release the GIL, give an infinity or NaN for a division by 0, and make no wrappers for C, which
+#: take a tenth of the time to compile.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
@@ -91,7 +91,7 @@ def fetch(typing: Any, array: Any, place: Any) -> Any:
         at = builder.bitcast(at, ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [at.type, flag, flag, flag])
         function = builder.module.declare_intrinsic("llvm.prefetch", [at.type], kind)
-        # To be read; to be kept in every cache; data.
+        # Prefetch for reading, into every cache, as data.
         builder.call(function, [at, flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
@@ -119,7 +119,7 @@ class Struct(types.NamedTuple):
         content = f"{instance_class.__module__}.{instance_class.__qualname__}{members}"
         self.name = f"{instance_class.__name__}*{sha256(content.encode()).hexdigest()[:12]}"
 
-    #: Equal types have equal names, and a hash of a name is kept.
+    #: Equal types have equal names, and Python caches the hash of a name.
     key = property(lambda self: self.name)
 
 
@@ -131,7 +131,7 @@ def _words(member: types.Type) -> int:
     return 1
 
 
-#: Types by what they depend on: `typeof` takes longer, and hashes of types are slow.
+#: A cache of types: `typeof` is slower, and hashes of types are slow.
 _ARRAYS: dict[tuple[np.dtype, int, int], types.Type] = {}
 _STRUCTS: dict[tuple, Struct] = {}
 
@@ -163,8 +163,7 @@ class _ByPointer:
     @cached_property
     def _layout(self) -> tuple[Struct, list[int], np.ndarray]:
         struct, words = _lay_out(self)
-        # Threads that come together all keep the first one's block: compiled code may be reading
-        # it.
+        # Concurrent threads all keep the first block, because compiled code may be reading it.
         return self.__dict__.setdefault("_layout", (struct, words, np.array(words, dtype=np.int64)))
 
     @cached_property

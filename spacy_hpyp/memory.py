@@ -14,7 +14,7 @@ try:
 except (OSError, AttributeError, TypeError):
     # Windows, and other libraries than glibc.
     _trim = None
-# How seldom Python looks for cycles of objects.
+# Garbage collection thresholds for rare searches for cycles of objects.
 _RARELY = (100_000, 50, 50)
 
 
@@ -40,7 +40,7 @@ def collecting_rarely() -> Iterator[None]:
     """Collect garbage rarely while many objects are made that stay."""
     threshold = gc.get_threshold()
     with ExitStack() as stack:
-        # Where another thread has done so, it is that one which ends it.
+        # If another thread has done so, that thread ends it.
         if 0 < threshold[0] < _RARELY[0]:
             stack.callback(gc.set_threshold, *threshold)
             gc.set_threshold(*_RARELY)

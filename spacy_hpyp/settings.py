@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-#: More particles than this would fill the memory and find nothing more.
+#: More particles would fill the memory without finding more.
 HIGHEST_PARTICLES = 10_000_000
 # The largest integer of compiled code.
 _HIGHEST = 2**63 - 1
@@ -62,7 +62,7 @@ def OneOf(known: tuple[str | None, ...]) -> Possible:
     return Possible(f"{', '.join(others)} or {last}", lambda value: value in known)
 
 
-#: Seeds of NumPy may have any size; "" is the name of none.
+#: NumPy's seeds may have any size; "" is the name of none.
 SEED = Whole(0, inf)
 TRUTH = Possible("true or false", lambda value: isinstance(value, bool | np.bool_))
 NAME = Possible("a name", lambda value: isinstance(value, str))
@@ -99,7 +99,7 @@ class Settings:
         for declared in fields(self):
             value, default = getattr(self, declared.name), declared.default
             check(declared.name, value, declared.metadata["possible"])
-            # Compiled code and files have neither numbers of NumPy nor whole numbers for others.
+            # Compiled code and files have neither NumPy's numbers nor integers for other types.
             if default is not None:
                 object.__setattr__(self, declared.name, type(default)(value))
 
@@ -112,8 +112,8 @@ def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
         named = [
             each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD
         ]
-        # Without a type: some versions of spaCy would make a 1 of 1.5 where a whole number has to
-        # be, and nobody would see it.
+        # Without a type: some versions of spaCy would silently make a 1 of 1.5 where an integer is
+        # required.
         settings = [
             inspect.Parameter(
                 declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default

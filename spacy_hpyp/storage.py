@@ -85,7 +85,7 @@ def _encode(value: Any) -> Any:
         value = (value.astype(np.int64) - lowest if lowest else value).astype(smallest)
     little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
     planes = little.reshape(-1, 1).view(np.uint8).T
-    # Floats hardly compress but for their zeros, which run lengths find in a ninth of the time.
+    # Floats hardly compress except for zeros, which run lengths find in a ninth of the time.
     strategy = zlib.Z_RLE if value.dtype.kind == "f" else zlib.Z_DEFAULT_STRATEGY
     packer = zlib.compressobj(_LEVEL, strategy=strategy)
     data = packer.compress(planes.tobytes()) + packer.flush()

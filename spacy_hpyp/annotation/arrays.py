@@ -9,8 +9,8 @@ from ..compiled import NONE
 
 Stretches = TypeVar("Stretches", bound=Any)
 
-#: Heads and tags of each word in guides. Four heads nearly always have more than 0.99 of the
-#: probability.
+#: The numbers of heads and tags per word in guides. Four heads nearly always cover more than 0.99
+#: of the probability.
 HEADS, TAGS = 4, 3
 
 

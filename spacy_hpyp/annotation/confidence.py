@@ -12,11 +12,11 @@ import numpy as np
 from ..compiled import NONE
 from .arrays import Parses, block_starts
 
-#: Weights of `features` and `tag_features` that leave posterior probabilities as they are.
+#: Weights of `features` and `tag_features` that do not change posterior probabilities.
 UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])
 UNLEARNED_TAGS = np.array([0.0, 1.0, 0.0])
 
-# A beam does not tell probabilities nearer to 0 or 1 apart.
+# A beam cannot distinguish probabilities closer to 0 or 1.
 _CERTAIN = 1e-5
 
 

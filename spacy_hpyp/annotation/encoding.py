@@ -26,7 +26,7 @@ from .user_data import (
 SPACE_TAG = "_SP"
 #: Kinds of space between two words.
 NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
-#: Whether a sentence begins with a word; `NONE` where nothing is set.
+#: Whether a sentence begins with a word; `NONE` if unset.
 GOES_ON, BEGINS = 0, 1
 
 _ATTRIBUTES = {"tag": TAG, "pos": POS, "morph": MORPH, "lemma": LEMMA}
@@ -270,7 +270,7 @@ def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
         written[token[starts[place] == NONE]] = 0
         written[given != 0] = given[given != 0]
         written[:1] = 1
-        # Where white space begins a sentence, the word after it does not begin another one.
+        # If white space begins a sentence, the next word does not begin another one.
         for i in np.flatnonzero(np.diff(token, prepend=-1) > 1).tolist():
             spaces = slice(int(token[i - 1]) + 1 if i else 0, token[i])
             if np.any(written[spaces] == 1) and given[token[i]] == 0:

@@ -35,7 +35,7 @@ def _value(name: str, token: Token) -> Any:
 def _probability(name: str, token: Token) -> Any:
     component = _value(UNCALIBRATED, token)
     if component is not None:
-        # Python shows a text from this line only once.
+        # Python shows the same warning from this line only once.
         warnings.warn(
             f"'head_prob' and 'tag_prob' of the component '{component}' are not calibrated, mostly "
             "too high. See docs/parser.md.",
@@ -76,7 +76,7 @@ def _kept_parses(doc: Doc) -> dict[str, KeptParse]:
     return kept_parses(to_word_doc(doc))
 
 
-# Getters are functions of the module: spaCy sends them to the processes of `nlp.pipe`.
+# Getters are module-level functions: spaCy sends them to the processes of `nlp.pipe`.
 _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Token, "latent_state"): {"default": None},
     (Doc, "guide"): {"default": None},

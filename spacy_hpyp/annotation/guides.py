@@ -140,5 +140,5 @@ def block_guides(
 def _translate(numbers: np.ndarray, names: Sequence[str], known: Mapping[str, int]) -> np.ndarray:
     """Return places in a guide's list of names as a component's numbers (int32[words, *])."""
     found = [known.get(name, known.get(name.split(nonproj.DELIMITER)[0], NONE)) for name in names]
-    # The last one is that of `NONE`.
+    # The last entry is for `NONE`.
     return np.array([*found, NONE], dtype=np.int32)[numbers]

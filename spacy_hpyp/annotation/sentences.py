@@ -17,9 +17,9 @@ ROOT_LABEL = "ROOT"
 SPACE_LABEL = "dep"
 #: The label of all arcs of a model without labels.
 UNLABELLED = "dep"
-#: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
+#: Labels left out of UAS and LAS, as in spaCy's scorer.
 PUNCTUATION = ("p", "punct")
-#: The numbers of the label "_", which stands for none, and of that of roots.
+#: The numbers of the label "_", which stands for none, and of the root's label.
 NO_LABEL, ROOT = np.array([get_string_id(name) for name in ("_", ROOT_LABEL)], np.uint64).view(
     np.int64
 )
@@ -69,7 +69,7 @@ class RawSentence:
 
     def strings(self, column: int) -> list[str]:
         """Return the strings of a column."""
-        # In a Doc, numbers are unsigned.
+        # Docs store unsigned numbers.
         return [self.vocab.strings[each] for each in self.rows[:, column].view(np.uint64).tolist()]
 
 

@@ -29,9 +29,9 @@ from spacy.tokens import Doc, Token
 from .user_data import SUMMED, attribute_key, entries_of
 
 # User data of a token: its text and a list for each of its words, with the fields of `Analysis`,
-# but the distance to the head's token in characters; the values written about each of these words;
-# and, of a token that is one word, the distance in characters to the token of its head and the
-# number of the head among the words of that.
+# but with the distance to the head's token in characters; the values written about each of these
+# words; and, for a single-word token, the distance in characters to the token of its head and the
+# number of the head among that token's words.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
 _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
@@ -142,7 +142,7 @@ def _analyses(doc: Doc) -> dict[int, list[Analysis]]:
         *known, distance, head_word = row
         place = offsets[token] + distance
         if not 0 <= place < _end(doc):
-            # The head is outside of a part that has become a Doc of its own.
+            # The head is outside a part that became a separate Doc.
             return Analysis(*known, 0, number)
         head = bisect_right(offsets, place) - 1
         is_there = head_word < len(several.get(head, "_"))
@@ -213,7 +213,7 @@ def to_word_doc(doc: Doc) -> Doc:
     last = first + places.count - 1
     rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY, ORTH]).view(np.int64)[token_of]
     heads = token_of + rows[:, 5]
-    # Of several words only the first may begin a sentence, and only the last has a space after it.
+    # Only the first of several words may begin a sentence, and only the last has a space after it.
     is_first, is_last = (np.isin(np.arange(len(rows)), each) for each in (first, last))
     rows[~is_first, 6] = -1
     rows[~is_last, 7] = 0
@@ -236,7 +236,7 @@ def to_word_doc(doc: Doc) -> Doc:
     moved = _moved(offsets, _end(doc), starts[last] - offsets)
     data = word_doc.user_data
     for key, value in doc.user_data.items():
-        # Not a function: calls take long.
+        # Inlined, because calls are slow.
         if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
             data[key] = value
         elif key[1] not in _OWN:

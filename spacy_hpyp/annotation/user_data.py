@@ -17,12 +17,12 @@ from spacy.tokens import Doc
 
 #: Values that parsers write for each token, see `extensions.register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
-#: The value of several words or tokens is the sum of theirs.
+#: Values that are summed over several words or tokens.
 SUMMED = WRITTEN[:3]
 PROBABILITIES = WRITTEN[3:]
 #: The log-probability of a sentence, at its first token.
 SENTENCE = "sentence_log_prob"
-#: The component that has written probabilities without calibrating them.
+#: The component that wrote uncalibrated probabilities.
 UNCALIBRATED = "uncalibrated_by"
 PARSES = "hpyp_parses"
 

@@ -34,7 +34,7 @@ class ModelSettings(Settings):
 
 JOINT_MODEL = "joint_model"
 
-# How Docs are parsed that come without a component and its settings.
+# Search settings for Docs parsed without a component.
 _SEARCH_OF_DOCS = Search(particles=100, stack_penalty=0.5)
 
 

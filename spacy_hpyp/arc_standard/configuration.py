@@ -16,15 +16,15 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
 
-# Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are
-# distributions, too.
+# Columns of a record. Other modules write `column.TAG` and so on, because tags and words are also
+# distributions.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
 POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(
     8, 16
 )
 FIELDS = 16
 _FEW = 1024
-# Those that refer to another record, one that was made before.
+# Columns that refer to earlier records.
 _REFERENCES = (LEFT, RIGHT, BELOW, PREVIOUS, LAST, SECOND_LEFT, SECOND_RIGHT)
 
 # The first two records.
@@ -83,10 +83,9 @@ def kind_of(depth):
     return min(depth, 3) - 1
 
 
-#: Which classes of actions exist at depth 1, 2, and 3 or more, ROOT counted. ROOT alone can only be
-#: shifted upon; beside one word,
-#: that word may be attached to it, which ends the sentence; two words may be attached to each
-#: other, but not to ROOT.
+#: The classes of actions that exist at depth 1, 2, and 3 or more, counting ROOT. ROOT alone allows
+#: only a shift. A single word may be attached to ROOT, which ends the sentence. Two words may be
+#: attached to each other, but not to ROOT.
 POSSIBLE = np.array(
     [[True, False, False, False], [True, True, False, False], [True, False, True, True]],
     dtype=np.bool_,

@@ -28,7 +28,7 @@ from ..text.elements import CLASS_ATTRIBUTES, compile_lists, with_class_symbols
 from . import configuration as column
 from .configuration import FIELDS, FIRST_SYMBOL
 
-# Beginnings of the paths of elements.
+# First steps of the paths of elements.
 NEXT, *_STACK, _WORD_1, _WORD_2, _WORD_3 = range(8)
 _STACK_WORDS = {f"s{place}": place for place in _STACK}
 _WORDS = {**_STACK_WORDS, "w1": _WORD_1, "w2": _WORD_2, "w3": _WORD_3}
@@ -51,7 +51,7 @@ _WIDTH = 4
 _MOST_CHILDREN = 4
 _MOST_DEPTH = 6
 
-#: The element that only one distribution has, by the name of the distribution.
+#: The element that only one distribution may read, by the name of the distribution.
 NEXT_OF = {"word": "next.tag", "label": "next.direction"}
 
 
@@ -78,8 +78,8 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
     return known
 
 
-#: Every context element by its name: what the path begins with, two steps (columns, or -1), and the
-#: column that is read.
+#: Every context element by its name: the start of its path, two steps (columns, or -1), and the
+#: column to read.
 ELEMENTS = _elements()
 
 

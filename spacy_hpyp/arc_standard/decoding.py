@@ -35,15 +35,15 @@ from .posterior import choose, find_guides, find_marginals, highest, read_parse,
 from .proposals import Task, new_task
 from .search import Search
 
-# Particles that are enough to see whether two sentences may be one, and how many nats less likely
-# that may then be.
+# The number of particles for a quick test whether two sentences may be one, and the difference in
+# nats at which that becomes implausible.
 _QUICK = 10
 _IMPLAUSIBLE = 8.0
-# Boundaries are looked for with so many times the particles, if these are no more than so many.
+# The factor of particles in the search for boundaries, and the largest number that it applies to.
 _TIMES, _MANY = 4, 200
-# The logarithm of odds beyond which nothing changes.
+# Log odds beyond which nothing changes.
 _CERTAIN = 50.0
-#: A source of randomness that decoding does not use.
+#: A random generator that decoding does not use.
 UNUSED = np.random.default_rng(0)
 
 
@@ -198,7 +198,7 @@ def _decode(
         guides=no_guides(tokens if search.guides else 0),
     )
     chosen = np.arange(len(lengths)) if chosen is None else chosen
-    # The longest first, dealt out in turn: the threads finish at about the same time.
+    # Deal out the longest first, so that the threads finish at about the same time.
     order = chosen[np.argsort(-lengths[chosen], kind="stable")]
 
     heuristic = future_costs(parser, blocks, search)
@@ -281,7 +281,7 @@ def _pairs(
         left, both = left[is_plausible], both[is_plausible]
     pairs, words = _joined(sentences, left)
     found = _decode_all(parser, pairs, search, threads)
-    # To the power of 1 / temperature, as everything is.
+    # Raised to the power of 1 / temperature, like all weights.
     odds = [
         np.exp(min((_evidence(posterior) - two) / search.temperature, _CERTAIN))
         for posterior, two in zip(found, both)

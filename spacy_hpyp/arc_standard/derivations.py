@@ -120,7 +120,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, work):
                     weight += log(token_probability(parser, records, top, tag, form, work))
                 execute(records, used, top, action, tag, form)
                 larger = enter(following, found, records, used, weight, by_action)
-                # The record of a configuration that was there already is written over.
+                # A duplicate configuration's record is overwritten.
                 used += larger - found
                 found = larger
         chart, size = following, found

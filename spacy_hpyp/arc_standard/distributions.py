@@ -30,11 +30,11 @@ from .configuration import (
 from .contexts import compile_contexts, read_context
 from .oracle import static_oracle
 
-#: Their names, in the order of `TRANSITION`, `LABEL`, `TAG` and `WORD`.
+#: The names of the distributions, in the order of `TRANSITION`, `LABEL`, `TAG` and `WORD`.
 DISTRIBUTIONS = ("transition", "label", "tag", "word")
 TRANSITION, LABEL, TAG, WORD = range(4)
 
-#: The elements whose symbols add to the weights of a pool's experts.
+#: Elements with symbols that add to the weights of a pool's experts.
 GATES = {
     "transition": ("s1.tag", "s2.tag"),
     "label": ("s1.tag", "s2.tag"),
@@ -111,7 +111,7 @@ def event_of(distribution, factored, depth, action, tag, word):
     """
     known, kind, outcome = np.int64(0), np.int64(0), np.int64(NONE)
     if distribution == TRANSITION:
-        # In a factored model, what can only be a shift is not an event.
+        # In a factored model, a forced shift is not an event.
         if not factored:
             outcome = np.int64(action)
         elif depth >= 2:
@@ -148,7 +148,7 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
         mask = {"possible": POSSIBLE} if name == "transition" and contexts.label else {}
         gates = GATES[name] if mask or len(experts) > 1 else ()
         elements, columns, places = compile_contexts(experts, name, gates)
-        # A word is shifted and attached; all that is generated besides belongs to one of the two.
+        # A word is shifted and attached; every other event belongs to one of the two.
         events = 2 if name == "transition" else 1
         rows = elements, columns, places
         found[name] = Conditional(

@@ -25,7 +25,7 @@ from .contexts import ELEMENTS
 from .distributions import Distributions
 from .search import Search
 
-# A guess of how often another sentence begins where it may; it affects only the search.
+# A guess of how often another sentence begins at a possible place. It affects only the search.
 _BEGINS = 0.05
 
 
@@ -95,7 +95,7 @@ def future_costs(model: Distributions, blocks: Blocks, search: Search) -> np.nda
 @jit
 def _expect_tags(model, blocks, future_cost, heuristic):
     chain, tags = model.chain, heuristic.shape[1]
-    # Of the word after, relative to its most promising tag.
+    # For the next word, relative to its most promising tag.
     ahead, found = np.empty(tags), np.empty(tags)
     for block in range(len(blocks.offsets) - 1):
         ahead[:] = 1.0
@@ -116,7 +116,7 @@ def _expect_tags(model, blocks, future_cost, heuristic):
                 found[before] = (1.0 - boundary) * found[before] + boundary * begins
                 highest = max(highest, found[before])
             if highest == 0.0:
-                # A given tag that the word was never seen with: nothing can be said.
+                # The word was never seen with its given tag: nothing is known.
                 found[:] = 1.0
                 highest = 1.0
             shift += log(highest)

@@ -35,18 +35,18 @@ from .posterior import read_parse
 from .proposals import Task, action_probabilities, best_arcs, new_task
 from .search import Search
 
-#: In place of a head: the word is on the stack, and has none yet.
+#: In place of a head: the word is on the stack and has no head yet.
 OPEN = -2
-#: Continuations with a smaller part of the prefix's probability are left out of the expectation.
+#: Continuations below this part of the prefix's probability are left out of the expectation.
 NEGLIGIBLE = 1e-6
-# How many labels of an arc are tried for what is expected next.
+# The number of labels of an arc to try for the expected next words.
 _LABELS = 5
 _SMALLEST = 1024
-# Distributions of experts that are gathered before they are summed up, a power of two.
+# The number of experts' distributions to gather before summing, a power of two.
 _SLOTS = 8192
-# Particles enough to try everything.
+# Enough particles for exhaustive search.
 _ALL = 10**9
-# So many heads of one sentence can be told, and as many labels and tags: 3 GB.
+# The largest number of heads of one sentence to store, and of labels and tags: 3 GB.
 _ROOM = 250_000_000
 
 
@@ -168,7 +168,7 @@ def foresee(ahead, gathered, found, records, beam, word):
     """
     expected = found.expected[min(word, len(found.expected) - 1)]
     work, options, end = ahead.work, ahead.work.options, len(ahead.outcomes)
-    # In a long sentence they are many: they are copied only where there is no room behind them.
+    # Long sentences have many records. Copy them only if there is no room behind them.
     own, used, room = records, unused_record(beam), len(options.outcome)
     total = log_sum(beam["theta"])
     following = np.empty(max(_SMALLEST, 2 * len(beam)), DERIVATION)
@@ -277,7 +277,7 @@ def follow(
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
     search = search._replace(apart=False)
     outcomes = int(alphabet_of(model.word)) + 1
-    # More labels are tried for what is expected next than for analyses.
+    # Expected next words need more labels than analyses.
     wide = search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), future_cost=0.0)
 
     def one(block: int) -> Increments:

@@ -51,7 +51,7 @@ from .likelihood import forget_all, is_factored, new_workspace
 from .proposals import sampling_task
 from .sampling import sample_derivation
 
-# How many probabilities of a sentence are remembered while its derivation is drawn.
+# The number of a sentence's probabilities to cache while its derivation is drawn.
 _REMEMBERED = 256
 
 

@@ -155,7 +155,7 @@ def _probability(model, distribution, pool, records, top, action, tag, word, que
     if outcome == NONE:
         return 1.0
     row = query.key[2:]
-    # A pool of one expert multiplies and mixes alike, with less effort than it takes to look it up.
+    # For a single expert, products and mixtures are equal and cheaper than a look-up.
     if is_plain(pool):
         read_context(pool.elements, records, top, known, row)
         return predict_one(pool, row, outcome, query.scratch)

@@ -35,8 +35,8 @@ from .likelihood import new_workspace
 from .proposals import sampling_task
 from .sampling import sample_derivation
 
-# How many configurations the exact sum over a tree's derivations may keep, how many probabilities
-# it remembers, and how many particles an estimate is made with.
+# The largest number of configurations in the exact sum over a tree's derivations, the number of
+# probabilities to cache for it, and the number of particles for an estimate.
 _AFFORDABLE, _REMEMBERED, _PARTICLES = 10_000, 8192, 1000
 
 
@@ -81,7 +81,7 @@ class JointModel(CountModel):
         self.contexts = contexts
         self.labelled = labelled
         self.spelled = spelled
-        # Report errors in lists now, also in those that are left out.
+        # Report errors in all lists now, also in lists that are left out.
         self._conditionals(is_classed=True)
         super().__init__(vocabulary_settings, one_table=one_table)
 
@@ -178,7 +178,7 @@ class JointModel(CountModel):
         totals = np.zeros(len(self.conditionals))
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         for some, chunk in chunks(sentences, CHUNK):
-            # For each sentence there is a proposal besides the present derivation.
+            # Each sentence has a proposal besides its present derivation.
             self.reserve(2 * (chunk.offsets[-1] - chunk.offsets[0]))
             pools = [self.pool(name, weights[name], gradient[name]) for name in weights]
             visited = visit_latent(
@@ -217,7 +217,7 @@ class JointModel(CountModel):
         found = tree_log_probs(self.frozen, join([rows for _, rows in sentences]), seed=seed)
         return found._replace(log_prob=found.log_prob + np.array(letters))
 
-    # Words in letters
+    # Spelling
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
         """Return the log-probability of words beyond that of their entries in the vocabulary, see
@@ -255,7 +255,7 @@ class JointModel(CountModel):
     def _read(self, message: Message) -> None:
         super()._read(message)
         self.confidence = message["confidence"] and Confidence(*message["confidence"])
-        # One that was trained without goes on without.
+        # A model trained without spelling stays without it.
         if self.spelled and message["spelling"]:
             self.spelling = Spelling.from_message(message["spelling"])
 
@@ -266,7 +266,7 @@ def search_model(pools: Sequence[Pool], vocabulary: Vocabulary) -> Distributions
     """
     transition, label, tag, word = pools
     tags = vocabulary.tag_offsets, vocabulary.candidate_tags
-    # A form that is not generated is not observed either.
+    # Forms that are not generated are not observed, either.
     count = len(vocabulary.tags)
     nothing_observed = p_observed = forms = np.ones((1, count))
     if vocabulary.seen and len(word.experts.columns):

@@ -24,7 +24,7 @@ from .configuration import (
     right_arc,
 )
 
-#: In place of an arc where none is valid.
+#: In place of an arc: no arc is valid.
 NO_ARC = -1
 
 
@@ -62,7 +62,7 @@ def allowed_actions(tree, records, top):
     if records[top, column.DEPTH] == 1 or (records[top, column.DEPTH] == 2 and may_shift):
         return NO_ARC, may_shift
     below = records[top, column.BELOW]
-    # ROOT has position 0, so that it becomes the -1 that the root has for a head.
+    # ROOT has position 0, which becomes -1, the head of the root.
     first, second = records[top, column.POSITION] - 1, records[below, column.POSITION] - 1
     more = records[top, column.RIGHT_COUNT] < tree.right_count[first]
     if second >= 0 and tree.heads[second] == first and _is_complete(tree, records, below, second):

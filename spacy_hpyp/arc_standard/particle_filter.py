@@ -45,18 +45,18 @@ DERIVATION = np.dtype(
     ],
     align=True,
 )
-#: A sentence of running text is given up below this part of the probability of all of them.
+#: A sentence of running text is given up below this part of the total probability.
 NEGLIGIBLE = 1e-3
-# The sentences above this part, one for rounding, and the one that begins next.
+# Sentences above this part, one more for rounding, and the next sentence.
 _SENTENCES = int(1.0 / NEGLIGIBLE) + 2
 _SMALLEST = 1024
-# A constant of NumPy, for which nothing is compiled anew.
+# A NumPy constant, which causes no recompilation.
 _FIRST = np.int64(0)
-# `is_hopeless` allows a derivation so many attachments at no cost before giving it up.
+# `is_hopeless` allows a derivation this many attachments at no cost before giving it up.
 _ATTACHMENTS = 10
-# Particles are resampled when their effective number falls below this part of them.
+# Particles are resampled when their effective number falls below this share.
 _EFFECTIVE = 0.5
-# Sums of the same numbers in another order may differ by this, in logs.
+# The largest difference in logs between sums of the same numbers in different orders.
 _ROUNDING = 1e-12
 
 
@@ -247,8 +247,8 @@ def make_room(records, used, beam, size, shifted, count, more):
     return records, used, beam, shifted
 
 
-# Hopeless derivations. Without this test, one particle would go on attaching down to the bottom of
-# the stack.
+# Hopeless derivations. Without this test, a particle would attach words down to the bottom of the
+# stack.
 
 
 @jitable
@@ -269,10 +269,10 @@ def is_hopeless(d, best, search):
     if search.scheme == SYSTEMATIC:
         return False
     if search.scheme == TOP:
-        # After the word, there is one item on the stack at least.
+        # After the word, the stack has at least one item.
         return d.theta + d.heuristic - search.stack_penalty < best[-1]
-    # k is at least 1 here and at most K for the best: theta has to be 1 / K ** 2 of the best one's.
-    # For marginals only theta counts.
+    # k is at least 1 here, and at most K for the best derivation: theta has to be 1 / K ** 2 of the
+    # best one's. For marginals, only theta counts.
     nats = search.temperature if search.marginals else 2.0
     lead = nats * log(float(search.particles)) + _ATTACHMENTS * search.stack_penalty
     return expected_weight(d, search) < best[0] - lead
@@ -355,7 +355,7 @@ def allocate(scheme, options, count, k, follows, rng):
     for i in range(count):
         priority[i] = probability[i] * exp(options.heuristic[i] - highest)
         left += priority[i]
-    # Each option gets its share of the particles left, the most promising one first.
+    # Each option gets its share of the remaining particles, the most promising option first.
     for i in range(count):
         if k == 0:
             return i

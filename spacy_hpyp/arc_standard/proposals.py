@@ -43,7 +43,7 @@ from .likelihood import (
 from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
 from .search import SYSTEMATIC, Search
 
-# How many results are remembered, a power of two: few enough to stay in a processor's cache.
+# The number of results to cache, a power of two: few enough for a processor's cache.
 _REMEMBERED = 1024
 _NO_TREE = GoldTree(*[np.empty(0, np.int32)] * 4)
 
@@ -206,13 +206,13 @@ def best_tags(task, records, top, word, particles):
         return 1, 1.0
     if task.search.scheme == SYSTEMATIC:
         return _all_tags(task, records, top, word)
-    # A few sizes instead of all, so that the result depends on the look-up key alone.
+    # Use a few sizes instead of all, so that the result depends only on the look-up key.
     magnitude = 1
     while 8.0**magnitude < particles:
         magnitude += 1
     key, tag_elements, word_elements = query.key, task.model.tag.elements, task.model.word.elements
     elements = len(tag_elements)
-    # The result depends on the words to come, so that it is one for this place.
+    # The result depends on later words, so it is valid only at this place.
     key[0] = word
     key[1] = magnitude if given == NONE else -given
     read_context(tag_elements, records, top, 0, key[2 : 2 + elements])

@@ -43,7 +43,7 @@ class Commands(TyperGroup):
             with announcing_compilation():
                 return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader of stdout has gone.
+            # The reader of stdout is gone.
             raise
         except (OSError, ValueError, ImportError, ClickException) as error:
             if ctx.params["debug"]:

@@ -15,7 +15,7 @@ from ..annotation.sentences import PUNCTUATION, ROOT_LABEL
 
 # Bins of lengths of arcs in words, by their first length. A root's arc has the length 0.
 _LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
-# Examples are sentences of about so many words.
+# The approximate length of example sentences in words.
 _READABLE = 10
 # Bins of probabilities, of equal width; 1 belongs to the last one.
 _BINS = 10

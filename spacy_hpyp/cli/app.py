@@ -49,7 +49,7 @@ def _prepare_parent(path: Path | None) -> Path | None:
     return path
 
 
-#: Settings of options and arguments that are a file to read, and one to write.
+#: Settings of options and arguments for files to read and files to write.
 FILE = {"exists": True, "dir_okay": False}
 NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": _prepare_parent}
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline")]

@@ -13,7 +13,7 @@ from ..text.word_classes import class_lines, learn_classes, without_digits
 from .app import NEW_FILE, Bar, Tokenized, argument, option
 from .raw_text import read_corpus, read_sentences
 
-# Passes over all words at the most.
+# The largest number of passes over all words.
 _PASSES = 20
 _LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1"}}}
 

@@ -21,7 +21,7 @@ from .evaluate import print_calibration
 from .raw_text import read_corpus
 
 _VOTERS = EasyFirstSenter, HPYPParser, EasyFirstTagger, EasyFirstParser
-# Trees follow another scheme if more of their labels are unknown in the treebank.
+# Trees follow another scheme if the treebank lacks more than this share of their labels.
 _UNKNOWN_LABELS = 0.1
 
 
@@ -101,7 +101,7 @@ def _add_voters(
     place = component.name if rate else nlp.pipe_names[0]
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, Tagger):
-            # Tags of the voters must not replace its own.
+            # The voters' tags must not replace those of the parser.
             pipe.cfg["overwrite"] = True
     if rate:
         _keep(nlp, parser, place)

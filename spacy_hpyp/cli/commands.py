@@ -26,7 +26,7 @@ from . import (
 )
 from .app import note
 
-# Shorter compilation, in seconds, needs no message.
+# Shorter compilation, in seconds, gets no message.
 _SHORT = 2.0
 #: All commands, without the messages of `Commands`.
 commands = typer.Typer()
@@ -56,7 +56,7 @@ _COMMANDS = [
 
 
 for _function in _COMMANDS:
-    # A command with a context reads settings of a config from it.
+    # Commands with a context read config settings from it.
     _free = {"allow_extra_args": True, "ignore_unknown_options": True}
     _settings = _free if "ctx" in signature(_function).parameters else {}
     commands.command(_function.__name__.replace("_", "-"), context_settings=_settings)(_function)

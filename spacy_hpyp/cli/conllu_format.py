@@ -17,7 +17,7 @@ UPOS = frozenset(
 # Universal parts of speech that are tags of other tagsets, too.
 _IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
-# The attributes of Docs, by their columns, that a pipeline may not set.
+# Attributes of Docs that a pipeline may not set, by their columns.
 _KEPT = {2: "LEMMA", 3: "POS", 4: "TAG", 5: "MORPH"}
 _PROBABILITIES = {"head_prob": "HeadProb", "tag_prob": "TagProb"}
 _WRITTEN = (EMPTY, "Label", *_PROBABILITIES.values())
@@ -79,7 +79,7 @@ def write_sentence(
     block, end = Block(0, list(comments)), -1
     for i, word in enumerate(words, 1):
         if word.i > end:
-            # A token: one word, or several with a row of their own for the token.
+            # A token: one word, or several words with a row for the token.
             end, form = (ranges or {}).get(word.i, (word.i, word.text))
             last = word.doc[end]
             is_spaced = end + 1 == len(word.doc) or last.whitespace_ or last.nbor().is_space
@@ -128,7 +128,7 @@ def _rows(tokens: list[Token]) -> list[list]:
     if not tokens[0].doc.has_annotation("DEP"):
         raise ValueError("The pipeline finds no trees: it has no parser.")
     heads, roots = _heads(tokens)
-    # A treebank without tags of its own has parts of speech as tags.
+    # In a treebank without its own tags, parts of speech are the tags.
     tags = {token.tag_ for token in tokens if token.tag_}
     has_own_tags = bool(tags - UPOS) or tags <= _IN_OTHER_TAGSETS
     probabilities = {key: probabilities_of(name, tokens) for name, key in _PROBABILITIES.items()}
@@ -160,7 +160,7 @@ def _rows(tokens: list[Token]) -> list[list]:
 
 def _label(token: Token) -> str | None:
     """Return the label of an arc if UD allows it."""
-    # Behind a bar is what restores crossing arcs.
+    # The part after the bar restores crossing arcs.
     label = token.dep_.split("||")[0]
     return label if _LABEL.fullmatch(label) and label.split(":")[0] != "root" else None
 
@@ -171,7 +171,7 @@ def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:
     heads, roots = [], set()
     for i, token in enumerate(tokens):
         head = token.head
-        # A word may hang on white space.
+        # A word may be attached to white space.
         while head.is_space and head.head.i != head.i:
             head = head.head
         if head.is_space or head.i == token.i:

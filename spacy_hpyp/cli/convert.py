@@ -28,10 +28,10 @@ from ..treebanks.penn import PARTS, SUFFIXES, read_sentences, section_of
 from .app import argument, note, option, print_table
 
 _PARTS = _TRAIN, _DEV, _TEST = "train", "dev", "test"
-# Without a development part, one of so many documents is held out.
+# Without a development part, one document in this many is held out.
 _HELD_OUT = 10
-# The lines of each problem that are named, and the shortest sentence that should be in one part
-# only.
+# The number of lines to name for each problem, and the length from which a sentence should be in
+# only one part.
 _NAMED, _LONG = 3, 5
 
 
@@ -250,7 +250,7 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
         or (file.is_file() and file.suffix.lower() in SUFFIXES and file.name[0] != ".")
     }
     by_section: dict[int | None, list[Block]] = defaultdict(list)
-    # All is read before anything is written.
+    # Read everything before writing anything.
     for file in sorted(files):
         by_section[section_of(file)] += _dependencies(file)
     if not by_section:

@@ -34,10 +34,9 @@ from .udeval import (
     parse_gold,
 )
 
-#: The parts of the training data that a learning curve has.
+#: The parts of the training data in a learning curve.
 SHARES = {"1/10": 1 / 10, "1/3": 1 / 3, "2/3": 2 / 3, "1": 1.0}
-# Settings that a guided pipeline shares with its generative parser, by the beginnings of their
-# names.
+# Prefixes of the settings that a guided pipeline shares with its generative parser.
 _COMMON = ("nlp.", "system.", "paths.classes")
 
 
@@ -150,7 +149,7 @@ def _train(
     own = {f"paths.{part}": str(path) for part, path in paths.items()}
     if given := own.keys() & overrides.keys():
         raise ValueError(f"The command sets the data of each part: remove --{min(given)}.")
-    # spaCy's output belongs to the progress.
+    # spaCy's output is part of the progress.
     with redirect_stdout(sys.stderr):
         if parser is not None:
             # The pipeline takes its parser from the trained one, with the parser's settings.

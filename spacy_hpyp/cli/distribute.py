@@ -14,7 +14,7 @@ from ..about import __version__
 from ..distributed.run import Task, Write, connected, find_shards, run_shards
 from .app import Bar, checksum
 
-# The most problems that are shown.
+# The largest number of problems to show.
 _SHOWN = 10
 
 
@@ -43,7 +43,7 @@ def distribute(
     path = Path(model).absolute()
     if not path.exists() and not is_package(model):
         raise ValueError(f"'{model}' is neither a path nor an installed package.")
-    # Nodes may have a package in different places.
+    # Nodes may have a package at different paths.
     load = partial(load, str(path) if path.exists() else model, **settings)
     shards = find_shards(texts, reads)
     task = Task(load, output.absolute(), ending)

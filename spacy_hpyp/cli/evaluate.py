@@ -36,7 +36,7 @@ from .udeval import warn_of_few
 
 #: Names of scores in the table of a pipeline.
 ROWS = {"TAG": "tag_acc", "UAS": "dep_uas", "LAS": "dep_las", "MATCH": "complete_match"}
-# The rows of a table of errors, and the confusions, that are printed.
+# The number of rows of a table of errors, and of confusions, to print.
 _SHOWN = 15
 
 
@@ -77,7 +77,7 @@ def evaluate(
     if tags_from is not None:
         give_tags(gold, tags_from)
     with nlp.select_pipes(disable=taggers):
-        # The first parse compiles and reads, which is no part of the speed.
+        # The first parse compiles and reads code, which does not count.
         nlp(gold[0].predicted.copy())
         scores, parsed = parse_examples(nlp, gold)
     shown = {

@@ -19,12 +19,12 @@ from spacy_hpyp.pipeline.corpus import mark_sentence
 from spacy_hpyp.pipeline.hpyp_parser import HPYPParser
 from spacy_hpyp.pipeline.surprisal import surprisal
 
-# Streamlit, which has been imported if it runs this file; imports are absolute for this case.
+# Streamlit is already imported if it runs this file. Imports are absolute for this case.
 st: Any = sys.modules.get("streamlit")
-# The longest text, in characters, which takes seconds.
+# The longest text, in characters. It takes seconds.
 _LONGEST = 1000
 _ATTRIBUTES = "text lemma_ pos_ morph tag_ dep_ head".split()
-# Nobody else sees the page.
+# The page is visible only on this machine.
 _SETTINGS = {"server.address": "localhost", "server.fileWatcherType": "none"}
 _SETTINGS |= {"browser.gatherUsageStats": "false", "client.toolbarMode": "viewer"}
 

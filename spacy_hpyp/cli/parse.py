@@ -30,12 +30,12 @@ from .conllu_format import to_doc, write_block, write_doc
 from .distribute import distribute
 from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
 
-# Paragraphs, or sentences of CoNLL-U, that are parsed together.
+# The number of paragraphs, or sentences of CoNLL-U, to parse together.
 _BATCH = 32
-# After so many, spaCy forgets the strings of parsed texts.
+# spaCy forgets the strings of parsed texts after this many texts.
 _FORGET = 256
 
-#: The annotation of CoNLL-U that is kept: words and sentences, sentences, or the text alone.
+#: The annotation of CoNLL-U to keep: words and sentences, sentences, or only the text.
 Given = Literal["words", "sentences", "text"]
 
 

@@ -30,7 +30,7 @@ from .app import (
 from .parse import parse_texts
 from .raw_text import existing, is_conllu, locate_paragraphs
 
-# Comments that are wrong where a sentence is ranked.
+# Comments that are wrong in a ranking.
 _OUTDATED = ("rank", "newdoc", "newpar", "expected_wrong")
 Row = dict[str, Any]
 By = Literal["arcs", "rate", "tags"]

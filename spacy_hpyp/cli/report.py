@@ -30,7 +30,7 @@ from .app import (
 from .evaluate import ROWS, parse_examples, read_examples
 
 _SCORES = {**ROWS, "log-probability, nats a token": "token_log_prob"}
-# Confusions of each kind that are shown.
+# The number of confusions of each kind to show.
 _LISTED = 20
 _FIGURE = {"svg.fonttype": "none", "svg.hashsalt": "report"}
 _FIGURE |= {"text.parse_math": False, "axes.grid": True}

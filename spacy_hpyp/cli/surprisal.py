@@ -50,7 +50,7 @@ from .distribute import distribute
 from .language_models import load_reader
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
-# About so many characters are read at once: few enough to show progress.
+# The approximate number of characters to read at once: few enough to show progress.
 _BATCH = 2000
 # The width of a column of a printed table.
 _WIDTH = 120
@@ -201,7 +201,7 @@ def _write(
                 header = header or writer.writerow(row)
                 writer.writerow(map(formatted, row.values()))
     if header is None:
-        # A text without words has the columns of one with a word, which does not count.
+        # A text without words gets the columns of one with a word, which does not count.
         coverage, alignment = reader.coverage, settings.get("alignment")
         reader.coverage = Coverage()
         word = passage._replace(text="a", ends=(1,) * bool(passage.ends), context=0)

@@ -31,7 +31,7 @@ from .parse import Given, parse_blocks
 
 #: The F1 scores of the script.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
-# The column of CoNLL-U without whose values a score says nothing.
+# The column of CoNLL-U that a score needs.
 _NEEDED = dict(UPOS="upos", XPOS="xpos", UFeats="feats", Lemmas="lemma", MLAS="upos", BLEX="lemma")
 _GIVEN: dict[Given, str] = {
     "text": "raw text",
@@ -40,7 +40,7 @@ _GIVEN: dict[Given, str] = {
 }
 #: The proportion of the resampled scores inside an interval, and the number of samples.
 LEVEL, RESAMPLES = 0.95, 1000
-# Fewer sentences get a warning with an interval.
+# Fewer sentences than this get a warning with the interval.
 _FEW = 50
 #: The numerator and the denominator of each F1 score.
 Counts = dict[str, tuple[int, int]]

@@ -27,10 +27,10 @@ from .log_linear import Groups, fit, fit_confidence, log_likelihood, shares
 
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
-#: The choice of a voter without one; `NONE` is the head of a root.
+#: The choice of a voter that abstains; `NONE` is the head of a root.
 ABSENT = -2
 
-# The gold head of a word that the ballots put into another sentence: no voter can be right.
+# The gold head of a word is in another sentence of the ballots: no voter can be right.
 _OUTSIDE = -3
 # The inverse variance of the weights' prior.
 _PRIOR = 16.0
@@ -237,7 +237,7 @@ class Votes(StoredModel):
         heads, voted = self._elect(groups, votes, ballots, rates=rates)
         odds = _log_odds(voted)[:, :2]
         if gold is not None:
-            # An elected arc fits into a tree, which its own votes do not know.
+            # An elected arc fits into a tree; its own votes do not reflect that.
             counted, right = gold.heads != ABSENT, heads == gold.heads
             self.weights["elected"] = fit_confidence(odds[counted], right[counted], _UNCALIBRATED)
             # The right label says nothing about an arc with a wrong head.
@@ -363,7 +363,7 @@ def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -
 
 def _best(groups: Groups, share: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
     """Return each word's most probable choice and its probability; `ABSENT` and 0 without any."""
-    # The last write wins; of equally probable groups, that is the first one.
+    # The last write wins, which is the first of equally probable groups.
     order = np.lexsort((-np.arange(len(share)), share))
     choice, probability = np.full(words, ABSENT, dtype=np.int32), np.zeros(words)
     choice[groups.word[order]] = groups.choice[order]

@@ -22,7 +22,7 @@ ENDINGS = (".txt", ".conllu")
 _REPEATED = 2
 # Tasks and results of Ray are small: paths and messages.
 _OBJECTS = 100_000_000
-# The most blocks of shards that Ray Data keeps track of.
+# The largest number of blocks of shards that Ray Data tracks.
 _BLOCKS = 10_000
 
 #: Writes the output of a file, given its path, the prefix of its sentences' names and an open file.
@@ -111,7 +111,7 @@ class Worker:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        # Where an exception ends the whole run, a message ends the shard.
+        # An exception would end the whole run. A message ends only the shard.
         self._problem = ""
         try:
             if not (task.folder / "_run.json").exists():

@@ -175,10 +175,10 @@ class Scorer(NamedTuple):
     # parsing with a beam of 8 a fifth faster.
     pair: Reading
     beyond: Reading
-    # The other templates read these, too: places in the window, and columns of the records there.
+    # Places in the window, and columns of the records there, that the other templates also read.
     around: np.ndarray  # int32[*, 2]
-    # Weights in training, averages in prediction; those of arcs are then multiples of a step.
-    # Without zeros, each is in a row of its own.
+    # Weights in training, averages in prediction. Averages of arcs are multiples of a step. Weights
+    # without zeros have a row each.
     weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes] | float32[entries, 1]
     step: float  # 1 if weights are not rounded
     size: int  # the number of outcomes
@@ -198,7 +198,7 @@ def new_scorer(
     is_beyond = np.logical_or.reduceat(beyond[compiled.columns], compiled.offsets[:-1])
     around = {(L - 1, HEAD), (R + 1, HEAD)}
     for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
-        # The columns that an element reads besides the head.
+        # The columns that an element reads in addition to the head.
         read = {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}
         around |= {(place, each) for each in (HEAD, *read.get(kind, (column,)))}
     parts = [part_of(compiled, np.flatnonzero(some).tolist()) for some in (~is_beyond, is_beyond)]

@@ -200,7 +200,7 @@ def possible_outcomes(
 ) -> Possible:
     """Return the possible outcomes of each kind of word, and the parts of each outcome."""
     names = [task.parts(outcome) if task.parts else [] for outcome in vocabulary.tags]
-    # An outcome is its first part.
+    # The first part of an outcome is the outcome itself.
     size = len(names)
     number = {name: size + i for i, name in enumerate(dict.fromkeys(chain(*names)))}
     parts = [[outcome, *map(number.__getitem__, row)] for outcome, row in enumerate(names)]

@@ -37,11 +37,11 @@ _LOG2_OF_E = log2(np.e)
 # log(2) in two parts, so that k times the first is exact (Cody & Waite 1980).
 _LOG_OF_2 = float.fromhex("0x1.62e42feep-1")
 _REST_OF_LOG_OF_2 = float.fromhex("0x1.a39ef35793c76p-33")
-# Adding it to a number rounds that to an integer, the last bits of the sum.
+# Adding this to a number rounds it to an integer, in the last bits of the sum.
 _ROUNDING = 1.5 * 2.0**52
 # The bias and the first bit of a float64's exponent.
 _BIAS, _EXPONENT = 1023, 52
-# Below it exp(x) would be subnormal and is set to 0.
+# Below this, exp(x) would be subnormal and is set to 0.
 _LOWEST = -708.0
 #: Values of items in a chart.
 BEST, SUM = 0, 1

@@ -28,12 +28,12 @@ from .training_state import Progress
 
 #: The names of the parts of `Weights` among the parameters of a thinc Model.
 PARAMETERS = ("standing", "gate")
-#: Learning rate of the weights of gates relative to those of restaurants: their symbols are many,
-#: and some are rare.
+#: Learning rate of gate weights relative to restaurant weights: gates have many symbols, some of
+#: them rare.
 GATE_LEARNING_RATE = 0.3
-# How many tokens of the training data the initial weights are worth.
+# The weight of the initial weights, in tokens of training data.
 _WEIGHT_PRIOR = 30.0
-#: Space is reserved for the events of so many words at once.
+#: The number of words whose events get space at once.
 CHUNK = 2048
 _UNTRAINED = "The model has not been trained: it knows no words, tags or labels."
 NOT_SEATED = (
@@ -329,7 +329,7 @@ class CountModel(ClassedModel):
 
     def _learnable(self) -> tuple[dict[str, Weights], dict[str, Weights]]:
         """Unpack the seating. Returns the weights by distribution, and zeros for the gradient."""
-        # Before threads share it.
+        # Build the franchises before threads share them.
         _ = self.franchises
         weights = self.weights
         return weights, no_gradient(weights)

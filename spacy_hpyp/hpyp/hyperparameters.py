@@ -22,8 +22,8 @@ SMALLEST_DISCOUNT = 1e-6
 #: tables: theta would be -d in floating point, and unseen dishes would have the probability 0.
 SMALLEST_SUM = 1e-14
 _DENSE = 128
-# A slice that shrinks is empty after about a hundred steps, and one that steps out has left the
-# floating-point numbers after fewer than a thousand.
+# A shrinking slice is empty after about a hundred steps. A slice that steps out exceeds the range
+# of floating-point numbers after fewer than a thousand.
 _STEPS = 1000
 
 

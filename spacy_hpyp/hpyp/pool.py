@@ -33,7 +33,7 @@ from .table import BUCKETS, FrozenTable, bucket_of, freeze
 # The sum of the initial weights of multiplied experts half way down; each is at most 1 there.
 _INITIAL_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
-# Every possible outcome keeps a probability that has a logarithm.
+# The smallest log, so that every possible outcome keeps a positive probability.
 _LEAST = -200.0
 # For `_exp`.
 _LOG2_E, _SHIFT = 1.4426950408889634, 6755399441055744.0
@@ -350,7 +350,7 @@ def add_gradient(pool, dish, probability, share, scratch, out):
             pool.gradient.gate[gate, scratch.symbols[gate], expert] += share * change
 
 
-# Experts: counts while they learn, else a table.
+# Experts: counts during learning, and a table otherwise.
 
 
 @dispatch

@@ -16,7 +16,7 @@ from . import franchise as column
 from .franchise import Franchise, fill_index, new_franchise, reserve_rows
 from .seating import open_path
 
-# Restaurants and servings without customers are dropped when they are at least this part of all.
+# Empty restaurants and servings are dropped when they are at least this share of all.
 _WORTHWHILE = 0.25
 
 

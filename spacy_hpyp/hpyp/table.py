@@ -29,8 +29,8 @@ from ..memory import giving_back
 from . import franchise as column
 from .franchise import Franchise, restaurant_probability
 
-#: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8,
-#: and so on, the last one being open.
+#: Restaurants are distinguished by buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and
+#: so on. The last bucket is open.
 BUCKETS = 8
 
 RESTAURANT = np.dtype(
@@ -38,29 +38,29 @@ RESTAURANT = np.dtype(
 )
 ENTRY = np.dtype([("key", np.uint32), ("value", np.float32)])
 
-#: The key of an empty place.
+#: The key of an empty slot.
 EMPTY = 0xFFFFFFFF
-#: From here on `dishes` is a single dish, and from there on the number of a row.
+#: From `SINGLE` on, `dishes` is a single dish; from `ROW` on, the number of a row.
 SINGLE, ROW = 0x80000000, 0xC0000000
-# The symbol stands above so many bits of a restaurant's key. With these in one number a restaurant
-# has 16 bytes, in one line of a processor's cache. Children in the order of hashes, with the end of
-# a room in the next restaurant, took 30 % more time to be found.
+# The number of bits below the symbol in a restaurant's key. With both in one number, a restaurant
+# has 16 bytes, in one cache line. Children in the order of hashes, with the end of a room in the
+# next restaurant, took 30 % longer to look up.
 _SYMBOL_SHIFT = 8
 _BUCKET_BITS, _ROOM_BITS = np.uint32(3), np.uint32(31)
-# Up to so many children have a room without gaps, and more a power of two.
+# Up to this many children have a room without gaps; larger rooms are powers of two.
 _EXACT = 4
 
 _SPREAD, _LOW, _HALF = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF), np.uint64(32)
-# An index that is known not to be negative takes fewer instructions.
+# Indices that are known to be non-negative take fewer instructions.
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _SINGLE, _ROW, _EMPTY = np.uint32(SINGLE), np.uint32(ROW), np.uint32(EMPTY)
 _SYMBOL = np.uint32(_SYMBOL_SHIFT)
-# A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs;
-# one dish never makes a row.
+# Restaurants that serve at least this share of the alphabet, or this many dishes, have a row of
+# logs. One dish never makes a row.
 _DENSE_SHARE, _DENSE = 0.12, 5
-# No probability or factor is rounded to 0.
+# The smallest probability or factor, so that none is rounded to 0.
 _LEAST = 1.2e-38
-# How many logs a processor fetches at once.
+# The number of logs in a cache line.
 _LINE = 16
 
 
@@ -506,7 +506,7 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
     """Fill `dishes`, `value`, lists and rows, if experts are multiplied; see `_number_rows`."""
     rows, seated, alphabet = franchise.restaurants, franchise.servings, franchise.alphabet[0]
     restaurants, entries, logs = table.restaurants, table.entries, table.row
-    # In place of the factors, logs of their products since the row.
+    # Replace the factors by logs of their products since the row.
     passed_on = back_off
     free = np.int64(0)
     for restaurant in range(len(places)):
@@ -520,7 +520,7 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
             if parent == NONE:
                 logs[number] = factor - log(alphabet)
             else:
-                # A restaurant serves no more than its parent: that has a row, too.
+                # A restaurant serves no more than its parent, so the parent has a row, too.
                 above, more = own_row[parent], np.float32(factor)
                 for dish in range(alphabet):
                     logs[number, dish] = logs[above, dish] + more

@@ -19,9 +19,9 @@ from ..hpyp.spelling import write_out
 from ..settings import whole
 from ..text.spacing import spaces_between
 
-#: Derivations drawn before a sentence is given up.
+#: The number of derivations to draw before giving up a sentence.
 ATTEMPTS = 10_000
-# The largest limit of the length of sentences.
+# The largest possible limit of sentence lengths.
 _LONGEST = 10_000
 _BATCH = 50
 

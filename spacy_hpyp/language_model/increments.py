@@ -21,7 +21,7 @@ from ..arc_standard.search import Search
 from ..spacy_internals import nonproj
 from .surprisal import ENTROPIES, STRUCTURE, entropy_of
 
-# Sentences that are read together. Each word may have a distribution over the whole vocabulary.
+# Sentences to read together. Each word may have a distribution over the whole vocabulary.
 _BATCH = 16
 
 
@@ -127,7 +127,7 @@ def _follow(
         raise ValueError("An unlexicalised model generates no words, and has no entropy over them.")
     # Rare words are read as in surprisals, without their tags and forms elsewhere.
     blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
-    # The beam stands for the posterior, and does not depend on the words to come.
+    # The beam represents the posterior and does not depend on later words.
     search = search._replace(marginals=True, consensus=False, guides=False, future_cost=0.0)
     for first in range(0, len(blocks.offsets) - 1, _BATCH):
         offsets = blocks.offsets[first : first + _BATCH + 1]

@@ -31,7 +31,7 @@ from .generation import ATTEMPTS, check_drawing, not_found
 
 KIND = "spacy-hpyp n-gram model"
 HIGHEST_ORDER = 20
-# Customers for whom room is made at once.
+# The number of customers to reserve room for at once.
 _CUSTOMERS = 1 << 14
 
 
@@ -273,7 +273,7 @@ def train_ngram_model(
         for start in range(0, ends[-1], _CUSTOMERS):
             customers = np.arange(start, min(start + _CUSTOMERS, ends[-1]))
             franchise = reserve(franchise, len(customers))
-            # The word stands before its context, in the place of a group.
+            # The word precedes its context, in the place of a group.
             ngrams = rows[np.searchsorted(ends, customers, side="right")]
             log_prob += visit(franchise, ngrams, ngrams[:, 0].copy(), sweep > 1, rng)
         resample(franchise, rng)

@@ -15,10 +15,10 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-#: The predictors that a gain is measured beside.
+#: The baseline predictors of gains.
 BASELINE = "length + log_frequency + position + final_punctuation + comma_dash + quote"
-# The number of neighbouring words whose errors may be correlated, and the number of words of a
-# block, by which standard errors of gains are estimated.
+# The number of neighbouring words with possibly correlated errors, and the number of words in a
+# block, for standard errors of gains.
 _RELATED, _BLOCK = 10, 100
 # A smaller standard deviation is a rounding error.
 _CONSTANT = 1e-9

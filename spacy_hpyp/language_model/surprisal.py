@@ -22,9 +22,9 @@ ENTROPIES = "next", "analyses"
 #: at it.
 STRUCTURE = "stack_depth", "arcs", "arc_length"
 
-# A larger share of words that a model does not know is worth a warning.
+# A larger share of unknown words gets a warning.
 _MANY_UNKNOWN = 0.05
-# Columns of a table of words that the words before do not have.
+# Columns of a table of words without lagged values.
 _NOT_BEFORE = {*"sentence tokens log_prob known class position position_in_sentence".split()}
 # Punctuation of a word: at the end of a sentence, at a pause, and around speech.
 _PUNCTUATION = {
@@ -212,7 +212,7 @@ def passage_rows(
         for name, values in scores.entropies.items():
             row[f"entropy_{name}"] = float(values[own[-1], 1])
         for name, values in scores.entropies.items():
-            # Entropy that grows is no work done (Hale 2006).
+            # An increase of entropy is not work (Hale 2006).
             row[f"reduction_{name}"] = max(float(values[own[0], 0] - values[own[-1], 1]), 0.0)
         if scores.stack_depth is not None:
             row["stack_depth"] = float(scores.stack_depth[own[-1]])

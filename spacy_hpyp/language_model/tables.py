@@ -36,10 +36,10 @@ _RESULT = {
     *"surprisal surprisal_lexical surprisal_syntactic surprisal_letters".split(),
     *"entropy_next entropy_analyses reduction_next reduction_analyses".split(),
 }
-# Marks of sub-words, and tokens that stand for no text.
+# Marks of sub-words, and tokens without text.
 _MARKS = re.compile(r"^##|[\sĠĊ▁]|^<[^<>]+>$|^\[(?:CLS|SEP|PAD)\]$")
 _MISSING = {"", "na", "nan", "none", "null"}
-# The largest number of characters that another table may have where the rows have none.
+# The largest number of characters to skip in another table.
 _WINDOW = 1000
 
 

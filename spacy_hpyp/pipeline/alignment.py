@@ -31,8 +31,7 @@ from ..annotation.syntactic_words import (
 )
 from ..compiled import NONE
 
-#: The labels of the tokens that a gold word is cut into, but for the first: with a letter or digit,
-#: and without.
+#: The labels of a split gold word's later tokens: with a letter or digit, and without.
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
@@ -234,7 +233,7 @@ def _project(
     order = order[holder[order] != NONE]
     highest = np.full(len(orths), NONE)
     highest[holder[order]] = order
-    # Heads that are lost are replaced by theirs.
+    # Lost heads are replaced by their own heads.
     above = head
     while np.any(is_lost := (holder[above] == NONE) & (head[above] != above)):
         above = np.where(is_lost, head[above], above)

@@ -126,7 +126,7 @@ class TrainableComponent(TrainablePipe):
         """The model."""
         model = self.model.attrs[self.attribute]
         if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
-            # There may be none yet: a sourced component is added before the vocabulary is read.
+            # Classes may be missing: a sourced component is added before the vocabulary is read.
             classes = classes_in(self.vocab)
             if classes is not None:
                 model.classes = classes
@@ -303,7 +303,7 @@ class TrainableComponent(TrainablePipe):
         """Save the component to a directory. Each file replaces the old one only when it is
         complete.
         """
-        # Others may save to the same place.
+        # Other components may save to the same place.
         Path(path).mkdir(parents=True, exist_ok=True)
         parts = {
             "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
@@ -320,7 +320,7 @@ class TrainableComponent(TrainablePipe):
         readers = {
             "model": lambda file: self._read_model(file.read_bytes(), f" from {file}"),
             "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
-            # The settings may have been left out.
+            # The settings may be missing.
             "cfg": lambda file: (
                 file.exists() and self._read_settings(file.read_bytes(), f" from {file}")
             ),
@@ -329,7 +329,7 @@ class TrainableComponent(TrainablePipe):
         return self
 
     def _settings_to_bytes(self) -> bytes:
-        # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
+        # The standard library's: srsly writes no arbitrarily large integers, such as seeds.
         return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
 
     def _read_settings(self, data: bytes, where: str = "") -> None:

@@ -50,7 +50,7 @@ def create_gold_corpus(
     if path is None:
         raise ValueError(Errors.E913)
 
-    # It is asked for again at each evaluation.
+    # The corpus is read again at each evaluation.
     found: list[Doc] = []
 
     def sentences(vocab: Vocab) -> Iterator[Doc]:
@@ -96,7 +96,7 @@ def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[l
             begin = end - len(example.reference)
             batches[min(begin * len(batches) // max(1, ends[-1]), len(batches) - 1)].append(example)
         if not any(batches[1:]):
-            # An evaluation needs the loss of an example since the last one.
+            # An evaluation needs the loss of an example since the previous one.
             del batches[parts:]
         return iter(batches)
 

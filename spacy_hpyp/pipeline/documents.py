@@ -14,7 +14,7 @@ from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_b
 from ..storage import blaming
 from ..treebanks.conllu import EMPTY, UNKNOWN_SPACES, Block, read_blocks
 
-#: How the names of treebanks' files end.
+#: The file name endings of treebanks.
 CONLLU, SPACY = ".conllu", ".spacy"
 _PARAGRAPH = "\n\n"
 
@@ -74,7 +74,7 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
     texts: list[str] = []
     spaces: list[bool] = []
     is_written = True
-    # Of each token the forms of its words, and of all words what is known of them.
+    # The forms of each token's words, and the annotation of all words.
     forms: list[list[str]] = []
     columns: dict[str, list] = {
         name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")
@@ -119,7 +119,7 @@ def _annotation(row: list[str], first: int) -> tuple[object, ...]:
     _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
     lemma = "" if lemma == EMPTY and form != EMPTY else lemma
     is_root = head == "0"
-    # Without a label, a root would begin no sentence.
+    # A root without a label would begin no sentence.
     label = (ROOT_LABEL if deprel else EMPTY) if is_root else row[7]
     return (
         form,

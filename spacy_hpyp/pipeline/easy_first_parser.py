@@ -30,7 +30,7 @@ from .base import components_before
 from .parsers import Parser, ParserWithCandidates
 from .settings import EasyFirstParserSettings
 
-# In training, a word seen n times is taken for unknown with the probability x / (x + n).
+# In training, a word seen n times is treated as unknown with the probability x / (x + n).
 _WORD_DROPOUT = 0.5
 
 
@@ -108,7 +108,7 @@ class EasyFirstParser(ParserWithCandidates, Parser):
 
     @property
     def _tokens(self) -> str:
-        # A guide is for the tokens of the document that it was written into.
+        # A guide belongs to the tokens of its document.
         return "gold" if self.parser.is_guided else self.tokens
 
     def _jackknife(

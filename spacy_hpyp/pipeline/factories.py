@@ -32,7 +32,7 @@ _DEFAULTS = Config().from_disk(Path(__file__).with_name("defaults.cfg"), interpo
 # The attributes that a parser sets.
 _TREES = ("token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob")
 _PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
-# The score weights of a parser, and of one that finds tags, too.
+# The score weights of a parser, and of a parser that also predicts tags.
 _OF_TREES = {"dep_las_per_type": None, "sents_p": None, "sents_r": None, "sents_f": 0.0}
 _TREE_SCORES = {"dep_uas": 0.5, "dep_las": 0.5, **_OF_TREES}
 _TAG_AND_TREE_SCORES = {"tag_acc": 0.2, "dep_uas": 0.4, "dep_las": 0.4, **_OF_TREES}

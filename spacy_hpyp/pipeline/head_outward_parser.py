@@ -122,7 +122,7 @@ class HeadOutwardParser(ParserWithCandidates, HeadOutwardComponent):
         of_sentence = np.add.reduceat(np.append(trees.log_probability, 0.0), parts)
         for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
             first, last = np.searchsorted(layout.offsets, (start, end))
-            # A sentence may begin with white space, and there may be nothing else in it.
+            # A sentence may begin with white space, or have nothing else.
             starts = np.flatnonzero(doc.to_array(SENT_START).view(np.int64) == 1)
             words = layout.token[layout.offsets[first:last]]
             values = np.zeros(len(starts))

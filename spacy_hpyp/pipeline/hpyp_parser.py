@@ -38,9 +38,9 @@ from .alignment import annotated_document, example_of_shared_words, gold_documen
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import ParserSettings
 
-# While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
+# With latent variables, hyperparameters are resampled after this many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
-# A latent derivation is drawn with so many particles, as in the paper.
+# The number of particles to draw a latent derivation with, as in the paper.
 _LATENT_PARTICLES = 100
 
 
@@ -116,8 +116,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         found = visit(
             model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
         )
-        # Weights learned from sentences that the model has not seen before do not fit its later
-        # predictions.
+        # Weights learned from new sentences do not fit the model's later predictions.
         are_learned = all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps
         return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
 
@@ -141,14 +140,14 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         """Update the weights of pools, from the beam once after `contrast` sweeps."""
         super().finish_update(sgd)
         model = self.joint
-        # Sentences with latent derivations are not seated as the static oracle derives them.
+        # The seating of latent derivations differs from the static oracle's derivations.
         if not self._contrast_is_due or model.progress.derivations or not model.has_pools:
             return
         keys = {name: (self.model.id, name) for name in self.model.param_names}
         averages = sgd.averages or {}
         found = {name: averages.get(key, self.model.get_param(name)) for name, key in keys.items()}
         weights, sentences = weights_from(model, found.__getitem__), self._treebank.usable
-        # Ctrl-C may come in between: the model stays as it is.
+        # Ctrl-C may interrupt this. The model does not change.
         weights = learn_contrasts(
             model, sentences, weights, self.search, self._rng(5), **self._parsing
         )[0]
@@ -163,7 +162,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
 
     def _end_pass(self) -> None:
         model = self._initialized()
-        # Sentences with latent derivations are not seated as the static oracle derives them.
+        # The seating of latent derivations differs from the static oracle's derivations.
         if self.search.marginals and not model.progress.derivations:
             learn_confidence(
                 model, self._treebank.usable, self.search, self._rng(1), **self._parsing
@@ -183,7 +182,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
         if search is not None:
-            # To read is to predict words alone, without what else is observed of rare ones.
+            # Reading predicts only words, without other observations of rare words.
             blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
         search = search_of(settings) if search is None else search
         parses = decode(model.frozen, blocks, search, settings.threads)
@@ -281,7 +280,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
             model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
         )
         write_guides(docs, layout_of(tokens), guides, model.encoder)
-        # Guides are about words; a document has the tokens over them again.
+        # Guides are about words. Give each document its tokens back.
         return [with_tokens_of(each.predicted, doc) for each, doc in zip(examples, docs)], learned
 
     def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
@@ -331,7 +330,7 @@ def search_of(settings: ParserSettings) -> Search:
         marginals=consensus or settings.guides,
         consensus=consensus,
         temperature=settings.temperature,
-        # With the paper's settings every tag is tried.
+        # With the paper's settings, every tag is tried.
         tag_threshold=0.0 if settings.stack_penalty == future_cost == 0.0 or is_beam else 0.5,
         guides=settings.guides,
         future_cost=future_cost,

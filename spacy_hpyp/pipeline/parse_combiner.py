@@ -37,7 +37,7 @@ class ParseCombiner(TrainableComponent):
     attribute = VOTES
     settings_type = Settings
     keeps_pipeline = True
-    #: Whether the trees of the first voter are kept, and only rated.
+    #: Whether the first voter's trees are kept and only rated.
     rates = False
 
     def _reset_training(self) -> None:

@@ -22,9 +22,9 @@ from .base import components_before
 from .head_outward_parser import HeadOutwardComponent
 from .settings import RerankerSettings
 
-# Weights are learned from so many sentences: the last ones, and no more than a fifth of all.
+# Weights are learned from this many sentences: the last ones, and at most a fifth of all.
 _HELD_OUT = 500
-# An easy-first parser's own held-out sentences are taken if there are so many.
+# An easy-first parser's own held-out sentences are used if there are this many.
 _LEAST_HELD_OUT = 30
 _OWN, _SOURCE, _TREE, _LABELS = range(len(FEATURES))
 
@@ -197,7 +197,7 @@ class ParseReranker(HeadOutwardComponent):
         source = self.nlp.get_pipe(self.source_name)
         # One after the other: the source has threads of its own.
         found = [(doc, source.candidates(doc, self.k if k is None else k)) for doc in docs]
-        # Made here: threads only read it.
+        # Build it here, because threads only read it.
         assert self.head_outward.frozen is not None
         with ThreadPoolExecutor(self.threads) as executor:
             ranked = [executor.map(partial(self._rank, doc), trees) for doc, trees in found]
@@ -217,7 +217,7 @@ class ParseReranker(HeadOutwardComponent):
         marginal = _marginals(candidates.heads, probability)
         chosen = int(np.argmax(probability))
         if self.decoding == "mbr":
-            # Of equally good trees the most probable.
+            # The most probable of equally good trees.
             chosen = int(np.lexsort((-probability, -np.round(marginal.sum(axis=1), 9)))[0])
         return Reranked(
             candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0)

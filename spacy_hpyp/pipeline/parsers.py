@@ -64,8 +64,7 @@ class Parser(TrainableComponent):
 
     @property
     def _label_names(self) -> list[str]:
-        # Where no arc has been seen in training there is no label, but trees have arcs all the
-        # same.
+        # If training has no arcs, there are no labels, but trees still have arcs.
         return [*self.learned.labels, UNLABELLED]
 
     @property

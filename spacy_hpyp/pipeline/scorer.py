@@ -46,7 +46,7 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
 
     incomplete = len(problems) - problems.count(None)
     if 0 < incomplete < len(problems):
-        # From one place, so that Python shows it once: several components give the same warning.
+        # Warn from one line, so that Python shows the warning of several components once.
         warnings.warn(
             f"UAS and LAS leave out {incomplete:,} of {len(problems):,} sentences, "
             "which have no complete tree.",

@@ -19,7 +19,7 @@ class ParserSettings(Settings):
     future_cost: float = setting(1.0, Number(0.0, 1.0))
     decoding: str = setting("mbr", OneOf(("best", "mbr", "beam")))
     guides: bool = setting(False, TRUTH)
-    # With lower ones all but one derivation have the probability 0, with higher ones all have the
+    # Lower temperatures give all but one derivation the probability 0, and higher ones give all the
     # same.
     temperature: float = setting(1.0, Number(0.01, 1000.0))
     threads: int = setting(2, Whole(1))

@@ -38,7 +38,7 @@ from .hpyp_parser import HPYPParser
 from .tokenizer import create_learned_tokenizer
 
 _STOPS = {*".?!。？！"}
-# Texts that are read together: few enough to show progress.
+# The number of texts to read together: few enough to show progress.
 _BATCH = 16
 
 
@@ -250,7 +250,7 @@ class NGramReader(Reader):
                 summed["surprisal"][places] = bits(np.array(log_probs))
                 summed["surprisal_letters"][places] = bits(self.model.spell(words))
                 summed["log_prob"][places] = log_probs
-                # The end of a sentence counts with its last word, as in the parser.
+                # The end of a sentence counts towards its last word, as in the parser.
                 summed["log_prob"][places[-1]] += end
                 if entropy:
                     found = entropy_of(self.model.next_words(words))

@@ -34,13 +34,13 @@ from ..text.multiword import MultiwordTokens, are_cut
 from ..text.segmentation import Segmenter, Segments
 from ..text.word_classes import classes_in, uncased_classes
 
-# The probabilities from which a boundary is set, and up to which it is excluded. The best F1 is
-# with a threshold of half of that F1 (Lipton et al. 2014).
+# The probability from which a boundary is set, and that up to which it is excluded. The best F1 is
+# at a threshold of half that F1 (Lipton et al. 2014).
 # A narrower band has more F1 on dev than 0.9 and 0.1 (sentences of EWT 90.23 -> 91.01, LAS of
 # Coptic 61.68 -> 62.49, Sequoia alike), and the parser searches half as many places.
 _BOUNDS = {"sure": (0.7, 0.3), "all": (0.4, 0.4), "none": None}
 _METHODS = _LEARNED, _RULES, _AUTO = ("learned", "rules", "auto")
-# One document in so many decides between the learned tokens and those of spaCy's rules.
+# One document in this many decides between the learned tokens and those of spaCy's rules.
 _HELD_OUT = 10
 
 

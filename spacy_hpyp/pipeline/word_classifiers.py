@@ -153,7 +153,7 @@ class LabellingComponent(WordClassifyingComponent):
         self._initialize(examples, labels)
 
 
-#: The outcome of words that have nothing in training data where none has anything.
+#: The outcome of words if the training data have no annotation.
 NOTHING = "_"
 
 
@@ -244,10 +244,10 @@ class EasyFirstSenter(WordClassifyingComponent):
         words = read_words([doc])
         if len(words.place) == 0 or not example.reference.has_annotation("SENT_START"):
             return None
-        # A sentence that begins with white space is begun by the next word.
+        # The next word begins a sentence with leading white space.
         begins = np.cumsum([start is True or start == 1 for start in starts])[words.layout.token]
         gold = np.where(np.diff(begins, prepend=0) > 0, BEGINS, GOES_ON).astype(np.int32)
-        # A sentence that was taken out of a text does not say where sentences end in one.
+        # A sentence without its text says nothing about sentence ends.
         if example.reference.has_unknown_spaces and not gold[1:].any():
             return None
         given = np.full_like(gold, NONE)
@@ -319,7 +319,7 @@ class EasyFirstTagger(LabellingComponent):
     def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> GoldWords:
         more: dict[str, np.ndarray] = {}
         if self.classifier.is_guided:
-            # A guide is about the tokens of the document that it stands in.
+            # A guide belongs to the tokens of its document.
             tokens, docs = "gold", [example.reference]
             more = self.classifier.symbols(docs, read_words(docs), reader=self.name)
         (sentences,) = gold_documents([example], tokens)
@@ -333,8 +333,8 @@ class EasyFirstTagger(LabellingComponent):
         return GoldWords(keys, list(number), place, gold, np.full_like(gold, NONE), more, offsets)
 
 
-# The part of speech in the name of an outcome, as spaCy's morphologizer has it; and that of white
-# space.
+# The prefix of the part of speech in the name of an outcome, as in spaCy's morphologizer, and the
+# part of speech of white space.
 _POS, _SPACE_POS = "POS=", "SPACE"
 
 
@@ -401,7 +401,7 @@ class EasyFirstLemmatizer(AttributeComponent):
 
     factory = "easy_first_lemmatizer"
     settings_type = AttributeSettings
-    #: As spaCy's: there is one for each way of making a lemma, which model cards need not have.
+    #: As in spaCy: every edit tree is a label, and model cards need not list them.
     hide_labels = True
 
     def _reset_training(self) -> None:
@@ -409,7 +409,7 @@ class EasyFirstLemmatizer(AttributeComponent):
         self._rules = _rules(self.classifier.outcomes)
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str]) -> None:
-        # Of several names of a rule the first stands for it.
+        # The first of several names of a rule represents it.
         self._rules = _rules(outcomes)
         try:
             super()._initialize(examples, self._rules.names)

@@ -13,14 +13,14 @@ import numpy as np
 from .folding import fold
 from .vocabulary import by_frequency
 
-# Words seen no more than so often say what endings mean.
+# Words seen at most this often determine the outcomes of endings.
 _RARE = 10
 _LONGEST = 6
-# So many words are to have an ending.
+# The number of words that an ending needs.
 _ENOUGH = 10
-# How many outcomes an ending has at the most.
+# The largest number of outcomes of an ending.
 _MOST = 24
-# The signs before endings; alone, they are endings of all words.
+# Prefixes of endings; alone, they are endings of all words.
 _CAPITAL, _OTHER = "^", "-"
 
 
@@ -75,7 +75,7 @@ class WordOutcomes:
             form: by_frequency(own) if own.total() >= frequent else with_ending(form, own)
             for form, own in counts.items()
         }
-        # A word that only a capital tells from a known one may be that.
+        # A word that differs from a known one only by a capital may be that word.
         for form, own in counts.items():
             capital = form[:1].upper() + form[1:]
             if own.total() > 1 and capital not in counts:

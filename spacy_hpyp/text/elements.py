@@ -9,15 +9,15 @@ from zlib import crc32
 
 import numpy as np
 
-#: Elements of the class of a word (`text.word_classes`): its whole path, or so many steps of it.
+#: Elements of the class of a word (`text.word_classes`): its whole path, or this many steps of it.
 CLASS_ATTRIBUTES = {
     "class": 1_000,
     **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)},
 }
 
-#: Of so many words it is kept what they say.
+#: The number of words with cached symbols.
 _KEPT_FORMS = 1 << 16
-#: Past the end of a list.
+#: In place of a column: past the end of a list.
 _NONE = -1
 
 

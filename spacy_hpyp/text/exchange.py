@@ -16,11 +16,11 @@ import numpy as np
 
 from ..compiled import jit, jitable
 
-#: The number of the border of sentences, among words and among classes.
+#: The number of the sentence border, among words and among classes.
 BORDER = 0
-# f(n) is looked up below this.
+# f(n) is tabulated below this.
 _TABLE = 1 << 16
-# Iterations end where the likelihood of a word rises by less than this, in nats.
+# Iterations end when the likelihood of a word rises by less than this, in nats.
 _ENOUGH = 1e-4
 # Gains below this are rounding.
 _SURELY = 1e-9
@@ -113,7 +113,7 @@ def _find_gains(clustering, count, itself, beside, gain):
     for side in range(2):
         for other in np.flatnonzero(beside[side]):
             more = beside[side, other]
-            # Side by side in memory are the pairs of one class on the other side.
+            # Pairs of one class on the other side are adjacent in memory.
             pairs = clustering.pairs[1 - side, other]
             for own in range(len(gain)):
                 if own != other:
@@ -211,7 +211,7 @@ def hierarchy(bigrams: Bigrams, of_word: np.ndarray) -> list[str]:
                 paths[number] = bit + paths[number]
         nodes[into] = nodes[into] + nodes[gone]
         del nodes[gone]
-        # Other pairs no longer lose likelihood at the two, but at their sum.
+        # Other pairs no longer lose likelihood at the two classes, but at their sum.
         cost -= _costs_at(pairs, into) + _costs_at(pairs, gone)
         pairs[into] += pairs[gone]
         pairs[:, into] += pairs[:, gone]

@@ -23,16 +23,16 @@ _PLAIN = {
     **dict.fromkeys(map(ord, "‐‑‒―−﹘﹣－"), "-"),
     **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
 }
-#: All spellings of quotes and apostrophes but the plain ones.
+#: All spellings of quotes and apostrophes except the plain ones.
 QUOTES = "".join(chr(code) for code, norm in _PLAIN.items() if norm in ("'", '"'))
-# Soft hyphens, joiners, marks of direction, selectors of variants, byte order marks.
+# Soft hyphens, joiners, direction marks, variation selectors, byte order marks.
 _UNSEEN = "\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 _UNSEEN += "\U000e0020-\U000e007f"
 _ONE_UNSEEN = re.compile(f"[{_UNSEEN}]")
-# Behind white space they belong to the next character.
+# After white space, they belong to the next character.
 _LEADING = re.compile(rf"(?<!\S)[{_UNSEEN}]+(?=\S)")
 _JOINER = 0x200D
-#: How many forms are remembered.
+#: The number of forms to cache.
 _REMEMBERED = 1 << 16
 
 

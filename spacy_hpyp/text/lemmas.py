@@ -11,10 +11,10 @@ from spacy.strings import StringStore
 from ..spacy_internals import EditTrees
 from .folding import fold
 
-# Between a word and its lemma in the name of a rule.
+# The separator of a word and its lemma in the name of a rule.
 _BECOMES = "\t"
-#: Of words as they are written; of words in lower case; and of these, with a capital at the
-#: beginning of the lemma.
+#: A rule reads words as written, or in lower case, or in lower case with a capital at the beginning
+#: of the lemma.
 _AS_WRITTEN, _LOWER, _CAPITAL = range(3)
 
 

@@ -20,21 +20,20 @@ from .elements import string_number
 from .folding import fold
 from .segmentation import pack_weights, unpack_weights
 
-# Places of hashed features, and how often all decisions are gone over.
+# The size of the table of hashed features, and the number of passes over all decisions.
 _PLACES = 1 << 18
 _EPOCHS = 8
 _RATE = 0.2
-# Probabilities that are nearly right are not changed.
+# Nearly correct probabilities are not changed.
 _NEGLIGIBLE = 1e-3
 _LONGEST_SUFFIX, _LONGEST_PREFIX = 7, 4
-# A token that was seen so often, and always as one word, is one.
+# A token that was seen this often, and always as one word, is one word.
 _OFTEN = 3
-# Rules for multiword tokens give way to a model of characters where they would miss more than this
-# part.
+# Rules for multiword tokens give way to a character model if they would miss more than this share.
 _MISSED = 0.01
-# Of so many forms it is remembered which rules they allow.
+# The number of forms with cached rules.
 _KEPT_FORMS = 1 << 16
-#: In the place of a rule: the token is one word.
+#: In place of a rule: the token is one word.
 _WHOLE = -1
 
 
@@ -174,7 +173,7 @@ class MultiwordTokens:
                     if abs(gradient) > _NEGLIGIBLE:
                         square[own] += gradient * gradient
                         model.weights[own] += _RATE * gradient / np.sqrt(square[own])
-        # As they are stored.
+        # Use the precision of stored weights.
         weights = model.weights.astype(np.float16).astype(np.float32)
         return cls(model.rules, weights, (token for token, n in whole.items() if n >= _OFTEN))
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-# So many words are gathered before they are counted: memory grows with different n-grams, not with
-# the text.
+# The number of words to gather before counting: memory grows with different n-grams, not with the
+# text.
 _WAITING = 1 << 22
 
 
@@ -40,7 +40,7 @@ def _rows(text: np.ndarray, order: int) -> np.ndarray:
     for distance in range(1, order):
         before = np.zeros_like(columns[0])
         before[distance - 1 :] = text[: max(0, len(text) - distance)]
-        # Nothing is before the border but borders.
+        # Only borders precede a border.
         before[(columns[-1] == 0) & (distance > 1)] = 0
         columns.append(before)
     return np.stack(columns, axis=1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-# The longest paragraph in characters: a pipeline gets it at once.
+# The longest paragraph in characters, because a pipeline reads it at once.
 _LONGEST = 20_000
 _BYTE_ORDER_MARK = "\ufeff"
 

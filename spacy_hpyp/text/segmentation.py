@@ -38,14 +38,14 @@ _GOES_ON, _ENDS, _ENDS_WORD = range(3)
 _TOKEN_OUTCOMES, _SENTENCE = 3, 3
 # Rows of the table of weights, and passes over the training data.
 _PLACES, _EPOCHS, _DROPOUT = 1 << 18, 10, 0.1
-# The step of AdaGrad, and the sum that squared gradients begin with, of tokens and of sentences.
-# Features of sentences say less: with first sums near 0 rare ones would get large weights.
+# AdaGrad's step and its initial sum of squared gradients, for tokens and for sentences. Features of
+# sentences are less informative: with initial sums near 0, rare ones would get large weights.
 _TOKEN_RATE, _SENTENCE_RATE = (0.05, 0.01), (0.1, 1.0)
 # Smaller gradients are ignored.
 _NEGLIGIBLE = 1e-3
-# How many steps of a word's class path are read.
+# The number of steps of a word's class path to read.
 _STEPS_OF_PATH = 5
-# Lower bounds of the steps of word frequencies. Words seen once are unknown, unless raw text has
+# Lower bounds of the bins of word frequencies. Words seen once are unknown, unless raw text has
 # them.
 _OFTEN = (2, 5, 50)
 
@@ -221,7 +221,7 @@ class Segmenter:
             raise ValueError("There are no tokens to learn from.")
         known = {word for word, count in seen.items() if count >= _OFTEN[0]}
         words = sorted({*(classes or ()), *known})
-        # Words of raw text are never as unknown as others.
+        # Words of raw text count as more frequent.
         often = np.searchsorted(_OFTEN, [seen[word] for word in words], side="right")
         often += classes is not None
         of_class = [] if classes is None else [_number_class(classes.get(word)) for word in words]
@@ -232,7 +232,7 @@ class Segmenter:
         for _ in range(_EPOCHS):
             for i in rng.permutation(len(read)).tolist():
                 _segment(weights, *read[i], square, rng)
-        # As they are stored.
+        # Use the precision of stored weights.
         weights = weights._replace(weight=weights.weight.astype(np.float16).astype(np.float32))
         return cls(weights, "".join(sorted(unseen_quotes)))
 

@@ -37,16 +37,16 @@ _BY_CATEGORY = {
 _BY_CHARACTER = {
     "\n": _LINE_END,
     **dict.fromkeys(".!?…।。！？؟", _FULL_STOP),
-    # A dash is between words like a comma; the one in folded text is a hyphen.
+    # A dash separates words like a comma; the dash in folded text is a hyphen.
     **dict.fromkeys(",;:،、—―", _COMMA),
     **dict.fromkeys("'’\"", _QUOTE),
 }
-# Odd numbers, which have inverses modulo 2^64.
+# Odd numbers, which are invertible modulo 2^64.
 _BASE, _MIXER, _OF_TEMPLATE = 0x1E3779B97F4A7C15, 0x56E8FEB86659FD93, 0x20761D6478BD642F
 # The kind, the folded form and the lower case of each character; 0 before the first look-up.
 _KIND_OF, _PLAIN_OF, _LOWER_OF = np.zeros((3, sys.maxunicode + 1), dtype=np.int64)
 _TAB = ord("\t")
-# Longer words are not looked for around a character.
+# The longest word to look up around a character.
 _LONGEST_WORD = 8
 # Spans around a character that features read as written, and in lower case.
 _EXACT_SPANS = np.array([(0, 1), (1, 2), (0, 2), (-1, 1), (-1, 2), (0, 3)])
@@ -146,7 +146,7 @@ def _scan(padded, code):
         padded.power[i + 1] = padded.power[i] * _BASE
         goes_on = i > 0 and padded.kind[i] > _LINE_END and padded.kind[i - 1] > _LINE_END
         padded.begin[i] = padded.begin[i - 1] if goes_on else i
-    # The last character of the margin is left for what reads one further.
+    # The last character of the margin is for features that read one further.
     end, following = n, n - 2
     for i in range(n - 1, -1, -1):
         padded.following[i] = following
@@ -383,7 +383,7 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
     previous = word_hash(padded, before, token)
     upcoming = word_hash(padded, next_begin, next_end)
     later = word_hash(padded, second, max(padded.end[second], second))
-    # Where there are no spaces between words, the next known word.
+    # In scripts without spaces, the next known word.
     longest = _longest_from(weights, padded, next_begin, 0)
     word = word_hash(padded, next_begin, next_begin + max(longest, np.int64(next_begin < next_end)))
     place, next_place = _place_of(weights.words, so_far), _place_of(weights.words, upcoming)

@@ -13,14 +13,14 @@ from functools import lru_cache, partial
 #: (form, tag of its lower-case form or "") -> class names, best first
 UnknownWordRule = Callable[[str, str], list[str]]
 
-# Each component of a pipeline asks for the classes of the same words. So many forms are remembered.
+# The number of forms to cache: each component of a pipeline asks for the classes of the same words.
 _REMEMBERED = 1 << 13
 
 _ENGLISH_SUFFIXES = frozenset(
     "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive "
     "ful ish ate ize ise ian ers ors ies est ed er or ly al ic an en es 's y s".split()
 )
-# Those of the Stanford parser's signatures, besides the plural.
+# The suffixes of the Stanford parser's signatures, except the plural.
 _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
@@ -73,7 +73,7 @@ def _no_classes(form: str, lower_tag: str) -> list[str]:
 def _english_classes(form: str, lower_tag: str) -> list[str]:
     shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
-    # The longest one tells most.
+    # The longest ending is the most informative.
     ends = (lower[-n:] for n in (4, 3, 2, 1) if len(lower) > n + 1)
     return _chain(shape, lower_tag, [end for end in ends if end in _ENGLISH_SUFFIXES][:1])
 
@@ -128,8 +128,8 @@ def _name(*parts: str) -> str:
     return "-".join(part for part in parts if part) or "OTHER"
 
 
-# Of most words all characters are letters. Strings know that of themselves in a tenth of the time
-# that looking at each takes.
+# In most words, all characters are letters. Strings check that in a tenth of the time of a look at
+# each character.
 def _case(form: str) -> str:
     if form.isalpha() and form.islower():
         return "LOW"

@@ -17,7 +17,7 @@ from .unknown_words import UnknownWordRule
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
 UNKNOWN = "UNKNOWN"
 
-#: A tag is an open class if at least this part of the rare words have it.
+#: A tag is an open class if at least this share of rare words has it.
 _OPEN_CLASS_SHARE = 0.002
 
 
@@ -88,7 +88,7 @@ class Vocabulary:
         self._class = {name: len(self.words) + number for number, name in enumerate(self.classes)}
         is_classed = forms is not None and hasattr(rule, "rule")
         self._form = {name: i for i, name in enumerate(forms.names)} if is_classed else {}
-        # Classes that do not say the form of their words.
+        # Classes that do not determine the form of their words.
         self._formless = {
             number
             for name, number in self._class.items()
@@ -160,7 +160,7 @@ class Vocabulary:
             return settings.rule(word, tags[by_frequency(usual)[0]] if usual else "")
 
         sizes: Counter[str] = Counter()
-        # Open classes are those that new words belong to: where a rare word has its tags from.
+        # New words belong to open classes, which are the tags of rare words.
         rare_tags: Counter[int] = Counter()
         for word, found in rare.items():
             sizes.update({name: found.total() for name in classes_of(word)})

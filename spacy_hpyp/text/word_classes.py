@@ -40,12 +40,12 @@ class WordClass(NamedTuple):
     count: int
 
 
-#: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their
-#: hashes alone, and the items of a saved table are lists.
+#: The table of `nlp.vocab.lookups` with the classes of a pipeline. It stores only the hashes of
+#: keys, and the items of a saved table are lists.
 TABLE = "word_classes"
 #: Words with their classes, by word.
 Classes = Mapping[str, WordClass]
-# Steps of the path in names of an unknown word's class, if the whole path is too rare.
+# Steps of the path in names of an unknown word's class when the whole path is too rare.
 _COARSER = (16, 12, 10, 8, 6, 4)
 _LINE = re.compile(r"([01]*)\t([^\t]*)\t([0-9]+)")
 

@@ -25,17 +25,17 @@ from ..easy_first.tree_model import ParserProgress, TreeModel, confidence_featur
 from .treebank import assign_folds
 
 _FOLDS = 5
-# A joint model is calibrated by about so many tokens after each sweep, in spans of about so many.
-# Without a twentieth of its treebank it is as good as without less: one fold in place of five takes
-# 3 s on EWT, not 12.
+# After each sweep, a joint model is calibrated on about this many tokens, in spans of about this
+# many. Without a twentieth of its treebank, it is as good as without less: one fold instead of five
+# takes 3 s on EWT, not 12.
 _TOKENS, _SPAN, _TWENTIETH = 5000, 400, 20
-# An easy-first parser holds about so many sentences out, and no more than one in so many. In a
-# treebank of fewer than `_CROSS_FITTED_BELOW` sentences it is calibrated by all of them instead, as
-# they are parsed by others like it, which pass over the remaining folds so often.
+# An easy-first parser holds out about this many sentences, and at most one in this many. In a
+# treebank of fewer than `_CROSS_FITTED_BELOW` sentences, it is calibrated on all of them instead,
+# parsed by similar parsers that learn from the remaining folds in `_FOLD_PASSES` passes.
 _HELD_OUT, _LEAST_PARTS = 250, 30
 _CROSS_FITTED_BELOW, _FOLD_PASSES = 1000, 5
 
-#: Features of choices, and whether these are right.
+#: Features of choices, and their correctness.
 Observed = tuple[np.ndarray, np.ndarray]
 
 

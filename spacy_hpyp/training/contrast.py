@@ -30,8 +30,8 @@ from ..hpyp.pool import Weights
 from .leave_out import held_out_copy
 from .treebank import assign_folds
 
-# The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1 of the joint
-# likelihood.
+# The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of shares 0, 0.2, 0.5 and 1 of
+# the joint likelihood.
 _LEARN_RATE = 0.001
 _JOINT = 0.2
 _PARTICLES = 30

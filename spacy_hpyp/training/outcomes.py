@@ -15,7 +15,7 @@ from ..easy_first.words import CANDIDATES
 from ..text.candidates import WordOutcomes
 from ..text.vocabulary import Vocabulary
 
-# How many neighbouring sequences are in one fold, at most.
+# The largest number of neighbouring sequences in one fold.
 _STRETCH = 200
 
 
@@ -116,7 +116,7 @@ def jackknife(
     """
     numbers = {key: number for number, key in enumerate(dict.fromkeys(gold.keys))}
     number = np.array([numbers[key] for key in gold.keys], dtype=np.int64)
-    # Neighbours are alike, so they share a fold.
+    # Neighbours are similar, so they share a fold.
     fold_of = number // max(1, min(_STRETCH, -(-len(numbers) // folds))) % folds
 
     def decide_fold(fold: int) -> dict[bytes, np.ndarray]:

@@ -19,8 +19,8 @@ from ..interrupts import interrupts_deferred
 
 #: Distributions that learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
-# Words that are parsed before their parses are added, and between two samples of discounts and
-# strengths.
+# The number of words to parse before their parses are added, and between two samples of discounts
+# and strengths.
 _BATCH, _BETWEEN = 50_000, 1_000_000
 
 

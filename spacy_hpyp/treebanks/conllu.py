@@ -15,14 +15,14 @@ from ..storage import replace_file
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 #: A column without a value.
 EMPTY = "_"
-#: A comment on a document whose tokens and sentence ends teach nothing.
+#: A comment on a document with uninformative tokens and sentence ends.
 UNKNOWN_SPACES = "spaces = unknown"
-# A treebank without SpaceAfter=No, though it has so many words without letters and digits, does not
-# say how its tokens are written, unless comments give texts with spaces everywhere.
+# A treebank with this many words without letters and digits, but without SpaceAfter=No, does not
+# record spaces, unless comments give texts with spaces everywhere.
 _LEAST_PUNCTUATION = 10
 _PUNCTUATION = re.compile(r"[0-9]+\t[^\w\t]+\t")
-# Comments that begin documents and paragraphs; the sentences of a document in a treebank that has
-# too few.
+# Comments that begin documents and paragraphs, and the number of sentences of a document in a
+# treebank with too few of them.
 _MARKS, _SENTENCES = ("newdoc", "newpar"), 10
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1

@@ -67,7 +67,7 @@ WHPP    left   IN TO FW
 X       right
 """
 
-#: Where the search starts, and categories by their priority, for each phrase.
+#: For each phrase, the start of the search, and categories by priority.
 HEAD_RULES = {
     phrase: (direction, [each.split("|") for each in priorities])
     for phrase, direction, *priorities in map(str.split, _TABLE.strip().splitlines())
@@ -82,7 +82,7 @@ _FUNCTION_TAG = re.compile(r"[-=]([^-=|]*[^-=|0-9][^-=|]*)")
 #: The tag of empty elements.
 NONE = "-NONE-"
 
-# By the rules 7 to 10.
+# Rules 7 to 10.
 _MODIFIERS = {
     **dict.fromkeys(["VP", "S", "SQ", "SINV", "SBAR"], "VMOD"),
     **dict.fromkeys(["NP", "NAC", "NX", "WHNP", "NML"], "NMOD"),

@@ -56,7 +56,7 @@ def clitics(toy, trained):
     return nlp
 
 
-def test_strings_rows_and_lists_of_regions_are_read_alike(model):
+def test_strings_rows_and_lists_of_regions_give_equal_surprisals(model):
     plain = spacy_hpyp.surprisal(model, ["the dog sees a cat .", "Ada sleeps ."])
     table = [
         {"item": "x", "condition": 1, "regions": ["the dog", "sees a cat ."]},

@@ -58,7 +58,7 @@ def test_heads_that_do_not_form_a_tree_are_reported(write, heads, problem):
     ("labels", "problem"),
     [(("det", "root"), None), (("_", "_"), None), (("_", "root"), "a label is missing")],
 )
-def test_labels_may_all_be_missing(write, labels, problem):
+def test_all_labels_may_be_missing(write, labels, problem):
     rows = (line(i, "a", head, label) for i, head, label in zip((1, 2), (2, 0), labels))
     (sentence,) = read_blocks(write("".join(rows)))
     assert sentence.problem == problem

@@ -39,7 +39,7 @@ NAMES = {
     "MODEL": "training/sample/model-best",
 }
 #: Commands that need a network, server, cluster or terminal; other tests run them without.
-ELSEWHERE = ("project assets", "hpyp explore", "--ray")
+ELSEWHERE = ("project assets", "spacy download", "hpyp explore", "--ray")
 #: Modules of extras that commands and code need.
 EXTRAS = {
     "hpyp cross-validate": "udtools",

@@ -264,7 +264,9 @@ def reading(
         list[str] | None, option("Predictors: columns a,b or a formula (repeatable)")
     ] = None,
     baseline: Annotated[str, option("Control predictors: columns a,b or a formula")] = BASELINE,
-    reader_by: Annotated[str | None, option("Column of reader names, for a mixed model")] = None,
+    reader_by: Annotated[
+        str | None, option("Column of reader names: effects from a mixed model")
+    ] = None,
     output: Json = None,
 ) -> None:
     """Test whether surprisals predict reading times better than a baseline.

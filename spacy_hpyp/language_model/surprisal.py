@@ -19,7 +19,7 @@ TOKEN, WORD, REGION = UNITS = "token", "word", "region"
 #: Entropies, over next words and over analyses.
 ENTROPIES = "next", "analyses"
 #: Expected structure: words on the stack after a word, and number and length of the arcs attached
-#: at it.
+#: since the word before.
 STRUCTURE = "stack_depth", "arcs", "arc_length"
 
 # A larger share of unknown words gets a warning.

@@ -30,7 +30,7 @@ from .franchise import (
 )
 from .table import BUCKETS, FrozenTable, bucket_of, freeze
 
-# The sum of the initial weights of multiplied experts half way down; each is at most 1 there.
+# The sum of the initial weights of multiplied experts in the middle level, each at most 1.
 _INITIAL_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 # The smallest log, so that every possible outcome keeps a positive probability.

@@ -61,7 +61,8 @@ def test_more_particles_approximate_the_sum_more_closely(model):
 
 def test_texts_with_given_boundaries_score_like_their_sentences(model):
     few = SEARCH._replace(particles=20)
-    one = read(model, [True] + [False] * 4, few)
-    assert one.log_probability == pytest.approx(
-        decode(model.frozen, sentence_blocks([TEXT]), few).log_probability
-    )
+    for sentences in ([TEXT], [TEXT[:2], TEXT[2:]]):
+        alone = decode(model.frozen, sentence_blocks(sentences), few).log_probability
+        blocks = sentence_blocks(sentences)
+        found = decode(model.frozen, blocks, few._replace(apart=True))
+        assert found.log_probability == pytest.approx(alone)

@@ -54,7 +54,7 @@ def test_effects_lie_in_their_intervals_and_predict_held_out_texts(table, tmp_pa
     assert found["explained"] > 0.3
     (difference,) = figures["differences"]
     assert difference["value"] == pytest.approx(found["gain"]["value"] - random["gain"]["value"])
-    # About 500 points are 250 words beside those of the noise.
+    # The gain is some 500 nats in twelve blocks of at most 100 words.
     assert 5.0 < difference["error"] < 0.3 * difference["value"]
     effects = {effect["column"]: effect for effect in found["effects"]}
     for column, value in {"surprisal": 3.0, "surprisal_lag1": 2.0, "surprisal, total": 5.0}.items():

@@ -110,4 +110,5 @@ def test_odd_documents_are_annotated(kind, small):
 def test_a_long_document_is_annotated(kind, small):
     doc = small(Doc(small.vocab, words=[token.text for token in small.make_doc(TEXT)] * 1800))
     assert len(doc) > 19_000
-    assert all(token.tag_ for token in doc) or all(token.is_sent_start is not None for token in doc)
+    is_tagger = kind.name == "easy_first_tagger"
+    assert all(token.tag_ if is_tagger else token.is_sent_start is not None for token in doc)

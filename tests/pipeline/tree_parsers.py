@@ -273,5 +273,3 @@ class TreeParserTests:
         for text in ("", "  "):
             (found,) = parser.k_best(nlp.make_doc(text), 3)
             assert (found.doc.text, getattr(found, self.score)) == (text, 0.0)
-
-    # Settings

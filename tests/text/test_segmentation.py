@@ -172,7 +172,7 @@ def test_every_character_except_white_space_is_in_one_token(segmenter, text):
         covered[a:b] += 1
         end = b
     for i, character in enumerate(text):
-        assert covered[i] == 1 or (character.isspace() and covered[i] == 0) or character.isspace()
+        assert covered[i] == 1 or (character.isspace() and covered[i] == 0)
     if len(segments.probability):
         assert segments.probability[-1] == 1.0
     assert ((segments.probability >= 0) & (segments.probability <= 1)).all()

@@ -27,6 +27,8 @@ _BATCH = 256
 # With fewer particles, surprisals of long sentences are further than a few tenths of a bit from
 # those with very many. They are divided into more parts, so that sums leave less out.
 _PARTICLES, _SPREAD = 5000, 10
+# With the best label of each arc alone, perplexities are 2 to 3 % higher (four treebanks).
+_LABELS = 3
 
 
 def reading_search(search: Search, particles: int | None = None) -> Search:
@@ -43,6 +45,7 @@ def reading_search(search: Search, particles: int | None = None) -> Search:
         future_cost=0.0,
         apart=True,
         spread=_SPREAD,
+        labels_per_arc=_LABELS,
     )
 
 

@@ -231,7 +231,7 @@ def test_entropies_match_the_parses_and_next_words(toy, trained, trained_pools, 
         assert np.all(np.diff(probability) <= 0.0)
         prefix = np.logaddexp.reduce([parse.log_prob for parse in step.parses])
         bits = sum(row["surprisal"] - row["surprisal_letters"] for row in rows[:n])
-        assert prefix == pytest.approx(-bits * np.log(2.0), abs=0.1)
+        assert prefix == pytest.approx(-bits * np.log(2.0), abs=0.3)
         shown = -(probability * np.log2(np.maximum(probability, 1e-9))).sum()
         assert row["entropy_analyses"] == pytest.approx(shown, abs=1e-2)
         depth = sum(parse.probability * len(parse.stack) for parse in step.parses)

@@ -67,8 +67,7 @@ def precompile(
 
     The environment variable NUMBA_CACHE_DIR names the directory of compiled code. Without it, the
     code goes beside the package's files or to ~/.cache. Run this when you build an image.
-    Afterwards the
-    directory may be read-only if the temporary directory is writable.
+    Afterwards the directory may be read-only if the temporary one is writable.
     """
     start = perf_counter()
     for nlp in map(_trained, _COMPONENTS) if pipeline is None else [load_pipeline(pipeline)]:

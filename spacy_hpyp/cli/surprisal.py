@@ -273,8 +273,9 @@ def reading(
 
     Least-squares regressions with and without surprisals predict the times of each text from the
     other texts. Gain is the difference in log-likelihood, in nats, with a standard error over
-    blocks of 100 words. Effects are per unit of the predictor. Their 95 % confidence intervals allow
-    for correlated neighbouring words (Newey & West); with --reader-by, a mixed model gives them.
+    blocks of 100 words. Effects are per unit of the predictor; their 95 % confidence intervals
+    allow for correlated neighbouring words (Newey & West). With --reader-by, a mixed model gives
+    both.
     A predictor includes its lagged columns (--lags). Rows without a time are left out.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")

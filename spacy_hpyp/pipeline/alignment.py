@@ -76,9 +76,8 @@ def example_of_words(example: Example, tokens: str = "tokenizer") -> Example:
 def example_of_shared_words(example: Example, tokens: str = "tokenizer") -> Example:
     """Return an example whose documents have the same words under tokens, or none.
 
-    Tokens of the predicted document that have other words than in the reference stay whole, see
-    `spelled_apart`: French *du* is one token for a tokenizer that does not take it for *de* and
-    *le*.
+    If the words of a token differ, those that spell it become tokens; otherwise it stays whole, as
+    French *du* for a tokenizer that does not take it for *de* and *le*. See `spelled_apart`.
 
     tokens (str): See `located_gold`. With "gold" the predicted document is the reference without
         annotation.
@@ -97,7 +96,7 @@ def example_of_shared_words(example: Example, tokens: str = "tokenizer") -> Exam
 
 
 def example_of_tokens(example: Example) -> Example:
-    """Leave out words under tokens of the reference, unless the predicted document has some."""
+    """Remove multiword tokens from the reference, unless the predicted document has some."""
     if has_multiword_tokens(example.predicted):
         return example
     return Example(example.predicted, spelled_apart(example.reference))
@@ -106,10 +105,10 @@ def example_of_tokens(example: Example) -> Example:
 def located_gold(
     example: Example, tokens: str = "tokenizer"
 ) -> list[tuple[RawSentence, np.ndarray]]:
-    """Return the sentences of an example as a parser learns them, each with the positions of its
-    words (int64[*]).
+    """Return the sentences to learn from an example, with the positions of their words (int64[*]).
 
-    A gold sentence without a complete tree is returned unchanged.
+    A gold sentence without all tags and a complete tree is unchanged, and may have more or fewer
+    positions than words. Complete ones without tokens are left out.
 
     example (Example): The reference has the annotation.
     tokens (str): "tokenizer" for the tokens of the predicted document, "gold" for those of the
@@ -138,11 +137,11 @@ def annotated_document(
 ) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
     """Return the gold document of an example on the tokens that a parser learns.
 
-    A gold sentence without a complete tree stays unchanged if it has the same tokens; otherwise it
-    has no annotation.
+    A gold sentence without all tags and a complete tree stays unchanged if the documents have the
+    same tokens; otherwise it gets neither tags nor a tree. See `located_gold` for the arguments.
 
-    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, all its sentences, and
-        the positions of their words.
+    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and the
+        positions of their words.
     """
     located = [each for each in located_gold(example, tokens) if len(each[1])]
     sentences, places = ([each[i] for each in located] for i in (0, 1))

@@ -24,6 +24,7 @@ class AttributeRules(StoredPipe):
     """Component that sets `token.pos` and `token.morph` to the most frequent ones of the tag, or of
     the word with that tag. Words whose tag has no rule keep what they have.
 
+    vocab (Vocab), name (str): The pipeline's vocabulary, and the name of the component.
     scorer (Callable | None): The scoring method.
     """
 
@@ -37,7 +38,7 @@ class AttributeRules(StoredPipe):
 
     @property
     def state(self) -> list[tuple[str, ...]]:
-        """The rules: tag, word or "", part of speech and features."""
+        """The rules: tag, lower-case word or "", part of speech, and features ("" for none)."""
         return self.rules
 
     def _restore(self, state: Iterable[Iterable[str]]) -> None:

@@ -28,7 +28,7 @@ from .alignment import example_of_words
 
 
 def components_before(component: Any, nlp: Language | None) -> list[tuple[str, Any]]:
-    """Return the names and components before one in its pipeline, disabled ones too."""
+    """Return names and components before one in a pipeline, also disabled ones; all without it."""
     components = [] if nlp is None else nlp.components
     return list(takewhile(lambda each: each[1] is not component, components))
 
@@ -36,7 +36,7 @@ def components_before(component: Any, nlp: Language | None) -> list[tuple[str, A
 class StoredPipe(Pipe):
     """A component without a model, whose `state` is stored in one file.
 
-    A subclass defines `file` (the name), `state` (for msgpack) and `_restore`.
+    A subclass defines `file` (the name), `state` (for msgpack) and `_restore`; `exclude` is unused.
     """
 
     file: ClassVar[str]
@@ -55,7 +55,7 @@ class StoredPipe(Pipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the component to a directory, each file when it is complete."""
+        """Save the component to a directory. Its file replaces an old one when it is complete."""
         Path(path).mkdir(parents=True, exist_ok=True)
         replace_file(Path(path) / self.file, self.to_bytes())
 
@@ -79,16 +79,16 @@ class TrainableComponent(TrainablePipe):
 
     A subclass is registered in `factories`. It defines `factory` (its name for spaCy),
     `settings_type` (the dataclass of its settings), `attribute` (the attribute of the thinc Model
-    that holds the model), spaCy's `initialize`, `predict` and
-    `set_annotations`, and `_learn_from`. `update` calls that with its arguments; it reports its
-    loss to `_count_loss` and returns whether to call `_end_pass`.
+    that holds the model), spaCy's `initialize`, `predict` and `set_annotations`, and `_learn_from`.
+    `update` calls that with examples, `drop` and `losses`; it reports its loss to `_count_loss` and
+    returns whether to call `_end_pass`.
 
-    model (Model): A thinc Model of one layer.
+    vocab (Vocab), model (Model): The pipeline's vocabulary, and a thinc Model of one layer.
     name (str): The name of the component, by default that of its factory.
     nlp (Language | None): Its pipeline, kept if the component looks for others in it.
     scorer (Callable | None): Called by `score`.
     **settings: Those of `settings_type`, see `spacy_hpyp.pipeline.settings`.
-    RAISES (ValueError): If a setting has no valid value.
+    RAISES (ValueError, TypeError): If a setting has no valid value; if there is no such setting.
     """
 
     factory: ClassVar[str]
@@ -143,6 +143,7 @@ class TrainableComponent(TrainablePipe):
         """Change several settings, or none of them after an error.
 
         RAISES (ValueError): If a value is not valid, or the model does not allow it.
+        RAISES (TypeError): If there is no such setting.
         """
         self.settings = self._changed(settings)
 
@@ -180,9 +181,10 @@ class TrainableComponent(TrainablePipe):
     def pipe(
         self, stream: Iterable[Doc], *, batch_size: int = 128, **options: Any
     ) -> Iterator[Doc]:
-        """Predict for the syntactic words of documents, a batch at a time.
+        """Predict for the syntactic words of documents, `batch_size` documents at a time.
 
-        stream (Iterable[Doc]): The documents; they are changed and yielded.
+        stream (Iterable[Doc]): The documents; they are changed and yielded. After an error the
+            component's error handler is called; if it does not raise, the batch is left out.
         **options: Further arguments of `predict`, as `component_cfg` of `nlp.pipe` has them.
         """
         for docs in util.minibatch(stream, size=batch_size):
@@ -209,14 +211,14 @@ class TrainableComponent(TrainablePipe):
     ) -> dict[str, float]:
         """Learn from examples.
 
-        examples (Iterable[Example]): The reference documents are learned.
+        examples (Iterable[Example]): The reference documents have the gold annotation.
         drop (float): Dropout rate, for components that have dropout.
         sgd (Optimizer | Literal[False] | None): Updates parameters that have gradients. Without
             one, `finish_update` does it.
         losses (dict[str, float] | None): Gets, under the component's name, the mean loss of all
             updates since the name was last missing.
         RETURNS (dict[str, float]): The losses.
-        RAISES (ValueError): If the component has not been initialized.
+        RAISES (ValueError): If the component is not initialized, or word classes are missing.
         """
         losses = {} if losses is None else losses
         if self.name not in losses:
@@ -289,7 +291,7 @@ class TrainableComponent(TrainablePipe):
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
         """Load the component from bytes.
 
-        RAISES (ValueError): If the model is damaged or another one.
+        RAISES (ValueError): If the model or settings are damaged, or the model is another one.
         """
         readers = {
             "model": self._read_model,
@@ -300,9 +302,7 @@ class TrainableComponent(TrainablePipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory. Each file replaces the old one only when it is
-        complete.
-        """
+        """Save the component to a directory. Each file replaces the old one when it is complete."""
         # Other components may save to the same place.
         Path(path).mkdir(parents=True, exist_ok=True)
         parts = {
@@ -315,7 +315,8 @@ class TrainableComponent(TrainablePipe):
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
         """Load the component from a directory.
 
-        RAISES (ValueError): If the model is damaged or another one.
+        RAISES (ValueError): If the model or settings are damaged, or the model is another one.
+        RAISES (FileNotFoundError): If there is no model.
         """
         readers = {
             "model": lambda file: self._read_model(file.read_bytes(), f" from {file}"),

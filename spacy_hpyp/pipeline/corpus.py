@@ -45,7 +45,7 @@ def create_gold_corpus(
     gold_tags (bool): Whether the document to be parsed has gold tags, for `predict_tags = false`.
     limit (int): The number of documents to read, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If there is no path. When it is read, if it is damaged.
+    RAISES (ValueError): If `path` is None. When it is read, see `read_treebank`.
     """
     if path is None:
         raise ValueError(Errors.E913)
@@ -107,15 +107,15 @@ def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[l
 def create_conllu_corpus(
     path: str | Path | None, tokens: str = "tokenizer", limit: int = 0
 ) -> Callable[[Language], Iterator[Example]]:
-    """Read CoNLL-U or `.spacy` files, an example for each document, with an empty line between
-    paragraphs.
+    """Read CoNLL-U (with an empty line between paragraphs) or `.spacy` files, document by document.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
-    tokens (str): Tokens of the documents to be parsed: "tokenizer" or "gold".
+    tokens (str): Tokens of the documents to be parsed: "tokenizer" or "gold". Documents with
+        unknown white space always have gold ones.
     limit (int): The number of documents to read, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If there is no path, or a setting is not valid. When it is read, if it is
-    damaged.
+    RAISES (ValueError): If `path` is None, or a setting is not valid. When it is read, see
+        `read_treebank`.
     """
     if path is None:
         raise ValueError(Errors.E913)

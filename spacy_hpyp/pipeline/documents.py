@@ -23,7 +23,7 @@ _PARAGRAPH = "\n\n"
 def reading(path: str | Path) -> Iterator[None]:
     """Name the `.spacy` file in errors of reading it.
 
-    RAISES (ValueError): If it is damaged, or no such file.
+    RAISES (ValueError): If it is damaged, or its name ends otherwise.
     """
     if Path(path).is_file() and Path(path).suffix.lower() != SPACY:
         raise ValueError(f"The name of '{path}' ends with neither {CONLLU} nor {SPACY}: rename it.")
@@ -37,11 +37,12 @@ def spacy_files(path: Path) -> list[Path]:
 
 
 def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Doc]:
-    """Yield the annotated documents of a treebank.
+    """Yield the annotated documents of a treebank, without empty ones.
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
     n_sents (int): Sentences per document, before the first document that a CoNLL-U file names.
     RAISES (ValueError): If a file is damaged or not in its format, or the directory has none.
+    RAISES (FileNotFoundError): If there is nothing at the path.
     """
     files = [path]
     if path.is_dir():

@@ -42,8 +42,8 @@ class EasyFirstParser(ParserWithCandidates, Parser):
 
     `initialize` jack-knifes the tags of the training sentences by the tagger before the component.
     `drop` is the fraction of templates that each sentence leaves out at random. At most one
-    sentence in thirty is held out, to learn confidence in arcs from it after each pass. The loss is
-    the number of updates for each sentence.
+    sentence in thirty is held out, to learn confidence in arcs from it after each pass; in a small
+    treebank `initialize` learns it by cross-fitting. The loss is the number of updates a sentence.
 
     Its model is made by `spacy-hpyp.EasyFirstParser.v1`.
     """
@@ -178,9 +178,7 @@ class EasyFirstParser(ParserWithCandidates, Parser):
 
     @property
     def held_out(self) -> set[bytes]:
-        """The keys of the training sentences that only confidence is learned from; see
-        `RawSentence.key`.
-        """
+        """The keys (`RawSentence.key`) of sentences that only confidence is learned from."""
         return set(self.parser.progress.held_out)
 
     def _hold_out(self, keys: Iterable[bytes]) -> None:
@@ -241,8 +239,8 @@ class EasyFirstParser(ParserWithCandidates, Parser):
         write_trees(list(docs), words.layout, trees.heads, trees.labels, self._label_names, sure)
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the best trees of each sentence of a document, with the summed weights of their
-        actions.
+        """Return at most `k` trees of each sentence, with the summed weights of their actions.
+        RAISES (ValueError): As `predict`, or if `k` is less than 1.
         """
         k = whole("k", k, least=1)
         self._check_trained()

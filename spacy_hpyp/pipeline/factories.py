@@ -168,7 +168,7 @@ make_parse_reranker = _trainable(
 
 @Language.factory("keep_parse", assigns=["doc._.hpyp_parses"], default_config={"name_of_parse": ""})
 def make_keep_parse(nlp: Language, name: str, name_of_parse: str) -> Pipe:
-    """Make a component that keeps a parse, by default that of the component before it."""
+    """Make a component that keeps a parse, by default under the name of the one before it."""
     return _component("keep_parse:KeepParse")(name, name_of_parse=name_of_parse, nlp=nlp)
 
 

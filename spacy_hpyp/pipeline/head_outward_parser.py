@@ -41,7 +41,7 @@ class HeadOutwardComponent(GibbsParser):
         model.initialize(labels["labels"], vocabulary)
 
     def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
-        """Return the documents to learn from."""
+        """Yield the documents to learn from."""
         return gold_documents(examples, self._tokens)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
@@ -130,8 +130,8 @@ class HeadOutwardParser(ParserWithCandidates, HeadOutwardComponent):
             write_sentence_probabilities(doc, starts, values)
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the best trees of each sentence, with the log-probabilities of its words, tags and
-        unlabelled tree in nats.
+        """Return the best trees of each sentence, with log-probabilities in nats of words, tags and
+        unlabelled tree. RAISES (ValueError): As `predict` does, or if `k` is not 1 to 1,000.
         """
         k = whole("k", k, least=1, highest=1_000)
         self._check_chart()
@@ -163,7 +163,8 @@ class HeadOutwardParser(ParserWithCandidates, HeadOutwardComponent):
 
         doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective
             are made so, with decorated labels (Nivre & Nilsson 2005).
-        RAISES (ValueError): If a sentence has no complete tree, or an unknown label.
+        RAISES (ValueError): If a sentence lacks tags or a complete tree, or has an unknown tag or
+            label, or the component has not been trained.
         """
         found = [rows for _, rows in self._encoded(doc)]
         if not found:

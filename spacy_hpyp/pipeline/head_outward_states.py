@@ -90,8 +90,7 @@ class HeadOutwardStates(TrainableComponent):
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Find the states of documents without changing them; the same document always gets the
-        same states.
+        """Find the states of documents without changing them. Equal documents get equal states.
 
         docs (Iterable[Doc]): With trees, if the model reads parents.
         RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): The positions of the words of each
@@ -122,8 +121,7 @@ class HeadOutwardStates(TrainableComponent):
             write_entries(doc, "latent_state", states.tolist(), token)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
-        """The mean log-probability of a word of the predicted documents given the others of its
-        document, in nats.
+        """Return the mean log-probability in nats of a predicted word given the others of its Doc.
 
         RETURNS (dict[str, float]): Under "words_log_prob".
         """

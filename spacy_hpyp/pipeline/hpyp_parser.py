@@ -48,8 +48,9 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015),
     `spacy-hpyp.HPYPModel.v1`.
 
-    It sets `token.tag_`, `token.head`, `token.dep_`, sentence boundaries, and `_.log_prob` of
-    tokens, sentences and documents. The loss is the negative log-likelihood for each token in nats.
+    It sets `token.tag_`, `token.head`, `token.dep_`, sentence boundaries, `token._.head_prob` and
+    `tag_prob` where known, `_.log_prob` and surprisals of tokens, sentences and documents, and with
+    `guides` `doc._.guide`. The loss is the negative log-likelihood for each token in nats.
     """
 
     factory = "hpyp_parser"
@@ -177,7 +178,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
 
         docs (Iterable[Doc]): Sentence boundaries that are set are kept; the model finds others.
         search (Search | None): How to read texts, see `language_model.perplexity.reading_search`.
-        RETURNS (tuple[Layout, Parses]): The best trees, and the places of their words.
+        RETURNS (tuple[Layout, Parses]): The places of the words, and their best trees.
+        RAISES (ValueError): If the component is untrained, or a tag is needed and missing.
         """
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
@@ -209,14 +211,15 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         doc (Doc): Sentence boundaries that are set are kept; without any it is one sentence.
         k (int): How many parses and next words, at least 1; the beam may have fewer parses.
         RETURNS (list[Increment]): Positions in them count words and white space.
-        RAISES (ValueError): If the model is untrained or unlexicalised, or a sentence is too long.
+        RAISES (ValueError): If the model is untrained or unlexicalised, a sentence is too long for
+            the particles, or a tag is needed and missing.
         """
         k, model = whole("k", k, least=1), self._initialized()
         return find_increments(model, to_word_doc(doc), self.search, k, **self._parsing)
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the best parses of each sentence, with log-probabilities in nats, each summed over
-        its derivations in the final beam.
+        its derivations in the final beam. RAISES (ValueError): As `predict`, or if `k` is below 1.
         """
         k = whole("k", k, least=1)
         model, doc = self._initialized(), to_word_doc(doc)
@@ -234,7 +237,9 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         return found
 
     def held_out_copy(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
-        """Return a component that has not been trained on some gold sentences, to predict with."""
+        """Return a component that has not been trained on some gold sentences, to predict with.
+        RAISES (ValueError): If the component is untrained or has latent derivations.
+        """
         model = self._initialized()
         check_derivations(model)
         sentences = dict(JointTreebank(model).rows(documents))
@@ -244,7 +249,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         )
 
     def posterior(self, doc: Doc) -> Marginals:
-        """Return how probable each head, label and tag is, with the set boundaries."""
+        """Return how probable each head, label and tag is. Set sentence boundaries are kept."""
         model, doc = self._initialized(), to_word_doc(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
         shares = mixture(model.frozen, blocks, self.search._replace(marginals=True), self.threads)
@@ -266,8 +271,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens of the
             setting `tokens`, and how many of their sentences the component has learned from; the
             others are parsed by it as it is.
-        RAISES (ValueError): If the component has not been trained on these examples, or with latent
-            derivations.
+        RAISES (ValueError): If the component has been trained on less than half of the sentences,
+            or with latent derivations.
         """
         folds, model = whole("folds", folds, least=2), self._initialized()
         examples = [example_of_shared_words(each, self.tokens) for each in examples]
@@ -284,16 +289,15 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         return [with_tokens_of(each.predicted, doc) for each, doc in zip(examples, docs)], learned
 
     def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
-        """Draw sentences from the model, with their tags and trees, given that they are not too
-        long.
+        """Draw `count` sentences with their tags and trees, given that they are not too long.
 
-        max_length (int): The most words of a sentence.
+        max_length (int): The most words of a sentence, from 1 to 10,000.
         seed (int): Fixes the sentences. The first ones are the same for every count.
         RETURNS (Iterator[Doc]): One sentence in each, with `_.log_prob` and surprisals as after
             parsing. With `spelling`, rare words are spelled out; else they are the name of their
             class in angle brackets.
-        RAISES (ValueError): If the model has not been trained or generates no words, or no sentence
-        is found.
+        RAISES (ValueError): If the model has not been trained or generates no words, an argument is
+            out of range, or, during iteration, no sentence is found.
         """
         model = self._initialized()
         if not model.is_lexicalised:
@@ -310,8 +314,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         summed over the derivations of the trees (B&B section 2). See `sentence_log_probs` for
         whether the sum is exact.
 
-        RAISES (ValueError): If a sentence lacks tags or a tree, or has some that the model does not
-        have.
+        RAISES (ValueError): If the model is untrained, or a sentence lacks tags or a complete tree,
+            or has tags or labels that the model does not have.
         """
         return float(self.sentence_log_probs(doc).log_prob.sum())
 

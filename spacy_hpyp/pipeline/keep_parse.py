@@ -42,11 +42,11 @@ class KeepParse(StoredPipe):
         self._found = self._given or state
 
     def initialize(self, get_examples: Callable, *, nlp: Language | None = None) -> None:
-        """Find the name of the parse in a pipeline."""
+        """Forget a name that was found before, to find it again in a pipeline when it is used."""
         self.nlp, self._found = nlp, self._given
 
     def __call__(self, doc: Doc) -> Doc:
-        """Keep the parse of a Doc: that of its syntactic words."""
+        """Keep the parse of a Doc's syntactic words with its probabilities, if there is one."""
         words = to_word_doc(doc)
         if words.has_annotation("DEP"):
             keep(words, self.name_of_parse, current_parse(words))

@@ -23,6 +23,7 @@ class ParseCombiner(TrainableComponent):
 
     It reads the parses that `keep_parse` has kept (`doc._.hpyp_parses`) and the current one, and
     sets `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
+    Sentences are those of the first voter.
 
     The weights of voters are learned from documents that no voter has been trained on, as
     `hpyp combine` does, or with the voters as `annotating_components` of a training. Updates
@@ -67,7 +68,7 @@ class ParseCombiner(TrainableComponent):
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
     ) -> None:
-        """Find the voters, collect tags and labels, and forget all weights.
+        """Find the voters, collect tags and labels, or take `labels`, and forget all weights.
 
         RAISES (ValueError): If there are fewer than two voters, two of one name, or no labels.
         """
@@ -153,7 +154,7 @@ class ParseCombiner(TrainableComponent):
 
 
 class ArcConfidence(ParseCombiner):
-    """Restores the parse of the first parser, and sets `token._.head_prob` of its arcs.
+    """Restores the tags and tree of the first parser, and sets `token._.head_prob` of its arcs.
 
     It stands after other parsers, whose votes for or against each arc are weighed as by
     `ParseCombiner`. An `hpyp_parser` with `guides = true` among them says how probable arcs are

@@ -39,7 +39,7 @@ class Reranked:
     candidates (Candidates): The trees, the source's best one first.
     features (float64[k, FEATURES]): See `spacy_hpyp.combining.reranker`.
     probability (float64[k]): The probability that each is the best.
-    chosen (int): The one that is chosen.
+    chosen (int): The number of the chosen one, from 0.
     head_probability (float64[n]): The probabilities of its arcs, summed over all candidates.
     """
 
@@ -114,7 +114,9 @@ class ParseReranker(HeadOutwardComponent):
     ) -> None:
         """Hold sentences out, collect the alphabets of the others, and forget everything.
 
-        RAISES (ValueError): If no sentence has tags and a tree, or none has only the given labels.
+        labels (dict | None): Tags and labels, as `label_data`; by default those of the examples.
+        RAISES (ValueError): If there is no source, no sentence has tags and a tree, or none has
+            only the given labels. RAISES (KeyError): If the pipeline lacks the component `source`.
         """
         self.nlp = nlp or self.nlp
         examples = self._examples(get_examples(), "initialize")
@@ -191,7 +193,8 @@ class ParseReranker(HeadOutwardComponent):
         docs (Iterable[Doc]): Parsed by the source.
         k (int | None): How many trees of a sentence, instead of the setting.
         RETURNS (list[list[Reranked]]): Of each sentence of each document.
-        RAISES (ValueError): If the component has not been trained, or there is no such source.
+        RAISES (ValueError): If the component has not been trained, or no parser is before it.
+        RAISES (KeyError): If the pipeline lacks the component `source`.
         """
         self._check_trained()
         source = self.nlp.get_pipe(self.source_name)

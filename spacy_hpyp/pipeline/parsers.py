@@ -39,6 +39,7 @@ class ParserWithCandidates:
         k (int): How many, at least 1; there may be fewer.
         RETURNS (list[Alternative | ScoredParse]): Copies of the document with the sums of the
             scores: log-probabilities in nats where the parser has probabilities.
+        RAISES (ValueError): As `candidates` does: untrained, or `k` out of range.
         """
         found = k_best(doc, self.candidates(doc, k), k, with_tags=self.finds_tags)
         return [self.alternative(*each) for each in found]

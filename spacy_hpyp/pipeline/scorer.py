@@ -17,7 +17,7 @@ from .alignment import tokens_in_trees
 
 def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score tags, heads, labels and sentences. UAS and LAS leave out sentences without a complete
-    gold tree.
+    gold tree, and if there are others, a UserWarning says how many.
 
     RETURNS (dict[str, Any]): spaCy's scores; token_log_prob: the mean of `token._.log_prob` in
         nats, or None; and sents_without_tree: the number of sentences left out.

@@ -81,7 +81,7 @@ def surprisal(
     RETURNS (list[dict[str, Any]]): Rows that `pandas.DataFrame` takes, with surprisals and
         entropies in bits and `log_prob` in nats. docs/surprisal.md explains the columns.
     RAISES (ValueError): If a text or region is empty, a region ends inside a token, or the model
-        cannot do what is asked for.
+        cannot do what is asked for. RAISES (OSError): If a path does not exist.
     WARNS: If texts seem to have several sentences, or over 5 % of the words are unknown.
     """
     if text_by is None and (frequencies is not None or lags or reader_by):
@@ -144,6 +144,7 @@ class Reader:
         """Yield the log-probability of sentences: the sums of their rows.
 
         sentences (Iterable[Sequence[str]]): The words of each sentence.
+        RAISES (ValueError): During iteration, if the model is untrained or unlexicalised.
         """
         check_lexicalised(self.model)
         is_open = self.model.spelling is not None
@@ -218,7 +219,7 @@ class ParserReader(Reader):
 class NGramReader(Reader):
     """Reads texts with an n-gram model.
 
-    segmenter (Language | None): A pipeline that finds the sentences of running text.
+    model (NGramModel), segmenter (Language | None): The model, and a pipeline that finds sentences.
     """
 
     def __init__(self, model: NGramModel, segmenter: Language | None = None) -> None:
@@ -271,7 +272,7 @@ def blank_pipeline(model: NGramModel) -> Language:
 def reader_for(
     model: Language | NGramModel | str | Path, *, particles: int | None = None
 ) -> Reader:
-    """Make the reader of a model, see `surprisal`."""
+    """Make the reader of a model, see `surprisal`. An n-gram model takes no `particles`."""
     if isinstance(model, str | Path):
         model = NGramModel.from_disk(model) if Path(model).is_file() else spacy.load(model)
     if isinstance(model, Language):
@@ -315,8 +316,8 @@ def read_rows(
 
 
 def _has_several_sentences(doc: Doc) -> bool:
-    """Return whether the tokenizer found a boundary, or if it finds none, whether a capitalized
-    word follows a full stop.
+    """Return whether the tokenizer found a boundary, or if it finds none, whether a word that is
+    not in lower case follows a full stop, question mark or exclamation mark.
     """
     if doc.has_annotation("SENT_START"):
         return any(token.is_sent_start for token in doc[1:])

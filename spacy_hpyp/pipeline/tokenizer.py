@@ -1,6 +1,4 @@
-"""A tokenizer that is learned from a treebank: tokens, the words of multiword tokens, and where
-sentences may end.
-"""
+"""A tokenizer learned from a treebank: tokens, words of multiword tokens, and sentence ends."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,7 +52,7 @@ def create_learned_tokenizer(
         more; up to 0.3 none is possible, and later components decide the others. "all": those with
         0.4 and more, for treebanks without punctuation. "none".
     method (str): The source of tokens: the "learned" model, spaCy's "rules" for the language, or
-        with "auto" the rules if they find the words of held-out sentences at least as well.
+        with "auto" the rules if they find the words of held-out documents at least as well.
     seed (int): The seed of its training.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
     RAISES (ValueError): If a setting is not valid.
@@ -79,9 +77,11 @@ def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
 class LearnedTokenizer:
     """Tokenizer that splits a text into tokens as a treebank does, and tokens into words.
 
-    It sets `token._.sent_end_prob`, the probability that a sentence ends with a token.
+    Once trained on text with white space, it sets `token._.sent_end_prob`, the probability that a
+    sentence ends with a token, and the boundaries that `sentences` allows.
 
-    lang (str): The language of spaCy's tokenizer, `rules`, which is used before training.
+    vocab (Vocab), lang (str): The vocabulary, and the language of spaCy's tokenizer, `rules`, which
+        finds tokens before training, or if `method` chooses it.
     sentences (str), method (str), seed (int): See `create_learned_tokenizer`.
     """
 
@@ -167,7 +167,7 @@ class LearnedTokenizer:
             doc.from_array([SENT_START], starts.view(np.uint64))
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
-        """Make a Doc of each text."""
+        """Make a Doc of each text; `batch_size` is ignored."""
         return map(self, texts)
 
     def add_special_case(self, string: str, token_attrs: Iterable[dict[Any, str]]) -> None:
@@ -176,16 +176,14 @@ class LearnedTokenizer:
 
         string (str): The string.
         token_attrs (Iterable[dict]): The `ORTH` of each token, and optionally its `NORM`.
-        RAISES (ValueError): If the tokens do not make up the string.
+        RAISES (ValueError): If the tokens do not make up the string, or have other attributes.
         """
         attrs = [intify_attrs(each) for each in token_attrs]
         self.rules.add_special_case(string, attrs)
         self.special_cases[string] = [(each[ORTH], each.get(NORM, "")) for each in attrs]
 
     def _find_special_cases(self, text: str) -> Iterator[tuple[int, int, str, str]]:
-        """Yield each token of special cases: its beginning in the text, its number in the case, its
-        form and norm.
-        """
+        """Yield each token of special cases: place in the text, number in the case, form, norm."""
         strings = sorted(self.special_cases, key=len, reverse=True)
         pattern = "|".join(
             r"(?<!\w)" * string[0].isalnum() + re.escape(string) + r"(?!\w)" * string[-1].isalnum()
@@ -222,9 +220,7 @@ class LearnedTokenizer:
         self._learn(docs, references)
 
     def _learn(self, docs: Sequence[Doc], references: Sequence[Doc]) -> None:
-        """Learn tokens and sentences from documents with white space, words from all if there are
-        none.
-        """
+        """Learn tokens and sentences from `docs`, and words from these, or else all references."""
         words = list(map(_tokens_and_words, docs or references))
         cut, self.segmenter = are_cut(words), None
         if docs or not references:
@@ -241,9 +237,7 @@ class LearnedTokenizer:
         self.multiword_tokens = MultiwordTokens.learn(words, seed=self.seed)
 
     def _prefers_rules(self, docs: Sequence[Doc]) -> bool:
-        """Return whether spaCy's rules find the words of held-out documents at least as well as the
-        learned model.
-        """
+        """Return whether spaCy's rules find held-out words no worse than the learned model does."""
         held_out = docs[_HELD_OUT // 2 :: _HELD_OUT] or docs[-1:]
         chosen = set(map(id, held_out))
         self._learn([doc for doc in docs if id(doc) not in chosen], ())
@@ -269,7 +263,7 @@ class LearnedTokenizer:
         return Scorer.score_tokenization(examples)
 
     def explain(self, text: str) -> list[tuple[str, str]]:
-        """Return each token of a text, without white space, with its source: "LEARNED" and the
+        """Return the source and text of each token but white space. Sources: "LEARNED" and the
         words of a multiword token, as in "LEARNED do n't"; "SPECIAL-1" and so on; or a rule of
         spaCy's.
         """
@@ -349,8 +343,6 @@ def _token_spans(doc: Doc) -> set[tuple[int, int]]:
 
 
 def _word_spans(doc: Doc) -> set[tuple[int, int, str]]:
-    """Return the span and the form of each word; words that do not spell their token share its
-    span.
-    """
+    """Return the span and form of each word; words that do not spell their token share its span."""
     words = zip(word_spans(doc).tolist(), to_word_doc(doc))
     return {(*span, word.text) for span, word in words if not word.is_space}

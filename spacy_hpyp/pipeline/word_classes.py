@@ -15,9 +15,9 @@ def create_word_classes(path: str | Path | None = None) -> Callable[[Language], 
     `[initialize.before_init]`. They are saved with it.
 
     path (str | Path | None): A file that 'python -m spacy hpyp classes' has written, or one of the
-        same form; with none, or an empty name, there are none.
+        same form; with none, or an empty name, nothing changes.
     RETURNS (Callable): Puts them into `nlp.vocab.lookups`, in the place of those that were there.
-    RAISES (ValueError): If the file is none of classes.
+        It raises a ValueError if the file is none of classes, an OSError if it cannot be read.
     """
 
     def read(nlp: Language) -> None:

@@ -203,8 +203,8 @@ def _guide_content(doc: Doc) -> bytes:
 class EasyFirstSenter(WordClassifyingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
-    It sets `token.is_sent_start` of every token, and keeps boundaries that are set. White space
-    belongs to the sentence before it.
+    It sets `token.is_sent_start`, and keeps boundaries that are set. Decisions less certain than
+    `certainty` stay unset. White space belongs to the sentence before it.
 
     Its model is made by `spacy-hpyp.EasyFirstSenter.v1`.
     """
@@ -289,12 +289,13 @@ class EasyFirstTagger(LabellingComponent):
         """Tag training sentences by taggers like this one that have been trained on the other
         sentences.
 
-        The component must be initialized, but need not be trained, and stays as it is.
+        The component need not be trained, and stays as it is.
 
         folds (int): The number of parts, at least 2.
         epochs (int): How often each tagger sees the other parts.
         tokens (str | None): Replaces the setting `tokens`.
         RETURNS (dict[bytes, list[str]]): The tags of each sentence by its key (`RawSentence.key`).
+        RAISES (ValueError): If the component has not been initialized.
         """
         self._check_trained()
         tags = self.classifier.outcomes
@@ -417,9 +418,7 @@ class EasyFirstLemmatizer(AttributeComponent):
             self._rules = _rules(self.classifier.outcomes)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write the lemmas that `predict` has found. If a rule does not apply, the lemma is the
-        word.
-        """
+        """Write the lemmas that `predict` has found. If a rule does not apply, write the word."""
         docs, (words, outcomes) = list(docs), scores
         if not self._writes or not len(outcomes):
             return

@@ -62,7 +62,7 @@ def OneOf(known: tuple[str | None, ...]) -> Possible:
     return Possible(f"{', '.join(others)} or {last}", lambda value: value in known)
 
 
-#: NumPy's seeds may have any size; "" is the name of none.
+#: NumPy's seeds may have any size. An empty name means none.
 SEED = Whole(0, inf)
 TRUTH = Possible("true or false", lambda value: isinstance(value, bool | np.bool_))
 NAME = Possible("a name", lambda value: isinstance(value, str))
@@ -99,7 +99,7 @@ class Settings:
         for declared in fields(self):
             value, default = getattr(self, declared.name), declared.default
             check(declared.name, value, declared.metadata["possible"])
-            # Compiled code and files have neither NumPy's numbers nor integers for other types.
+            # Compiled code and files take neither NumPy's numbers nor integers for other types.
             if default is not None:
                 object.__setattr__(self, declared.name, type(default)(value))
 

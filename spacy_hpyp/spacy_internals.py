@@ -9,7 +9,7 @@ __all__ = ["EditTrees", "nonproj", "parse_config_overrides"]
 
 
 def parse_config_overrides(args: list[str]) -> dict[str, Any]:
-    """Return the config settings given to a command, such as `--nlp.lang en`, by name."""
+    """Return config settings of a command (`--nlp.lang en`) or SPACY_CONFIG_OVERRIDES by name."""
     # spaCy's commands import those of this package.
     from spacy.cli import _util
 

@@ -33,7 +33,7 @@ _LEVEL = 6
 
 @contextmanager
 def blaming(problem: str) -> Iterator[None]:
-    """Turn errors of damaged input into one ValueError that begins with a description."""
+    """Turn errors of damaged input (`DAMAGE`) into a ValueError that begins with a description."""
     try:
         yield
     except DAMAGE as error:
@@ -63,7 +63,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def dump(value: Any) -> bytes:
-    """Serialize dictionaries, lists, arrays, strings, bytes and numbers; see `load`."""
+    """Serialize dictionaries, lists, numeric arrays, strings, bytes, numbers and None."""
     return srsly.msgpack_dumps(_encode(value))
 
 
@@ -112,7 +112,7 @@ def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
 
     Until then it has a temporary name in the same directory. After an error it is removed.
 
-    mode (str), settings: As of `open`.
+    mode (str), settings: As of `open`; the mode has a "w".
     RAISES (OSError): If the file cannot be written. It names the path; the old file is still there.
     """
     temporary = path.parent / f".{secrets.token_hex(16)}.tmp"
@@ -131,7 +131,7 @@ def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file, which replaces the one at the path when it is complete."""
+    """Write a file, which replaces the one at the path when complete; see `replacing`."""
     with replacing(path) as file:
         file.write(data)
 

@@ -59,13 +59,13 @@ class StoredModel(ABC):
         return other
 
     def to_bytes(self) -> bytes:
-        """Serialize the model, with all that training needs to go on."""
+        """Serialize all that training needs to go on, but for parameters of the thinc Model."""
         return dump(
             {"fixed": self._fixed(), "learned": self._write() if self.is_initialized else {}}
         )
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
-        """Read what `to_bytes` wrote.
+        """Read what `to_bytes` wrote; the bytes are trusted.
 
         RETURNS (StoredModel): A new model with the settings of this one, which stays as it is.
         RAISES (ValueError): If the bytes belong to a model with other settings.
@@ -94,7 +94,7 @@ def model_holding(
 ) -> Model[list[Doc], Any]:
     """Return a thinc Model whose attribute holds a model.
 
-    predict (Callable): Predicts for Docs without a component and its settings.
+    predict (Callable): Maps the model and Docs to predictions, without a component's settings.
     """
     model = Model(name, partial(_forward, attribute, predict))
     learned.put_into(model, attribute)
@@ -150,7 +150,7 @@ class ClassedModel(StoredModel):
 
     @property
     def classes(self) -> Classes | None:
-        """The classes, None if it reads none or the vocabulary has not been loaded.
+        """The classes, None without any or before the vocabulary is loaded.
 
         RAISES (ValueError): If set to others than it has learned with.
         """
@@ -167,7 +167,7 @@ class ClassedModel(StoredModel):
         self._know_classes()
 
     def check_classes(self, called: str = "model") -> None:
-        """RAISES (ValueError): If it reads classes and has none."""
+        """Raise a ValueError, with `called` as its name, if it reads classes and has none."""
         if self.is_classed and self._classes is None:
             raise ValueError(
                 f"The {called} reads classes of words, but the pipeline has none. Read them in "

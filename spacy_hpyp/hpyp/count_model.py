@@ -28,8 +28,7 @@ from .training_state import Progress
 
 #: The names of the parts of `Weights` among the parameters of a thinc Model.
 PARAMETERS = ("standing", "gate")
-#: Learning rate of gate weights relative to restaurant weights: gates have many symbols, some of
-#: them rare.
+#: Learning rate of gate weights relative to bucket weights: many gate symbols are rare.
 GATE_LEARNING_RATE = 0.3
 # The weight of the initial weights, in tokens of training data.
 _WEIGHT_PRIOR = 30.0
@@ -45,14 +44,16 @@ NOT_SEATED = (
 class CountModel(ClassedModel):
     """A distribution over sentences, learned by seating customers.
 
-    A subclass defines the distributions, their events in sentences (`generated`, `draw`), and how
-    they predict (`predicting`). With word classes, rare words of the treebank are known by them.
+    A subclass defines the distributions, their events in sentences (`generated`), and how they
+    predict (`predicting`). With word classes, rare words of the treebank are known by them.
 
+    vocabulary_settings (VocabularySettings): The settings of its vocabulary.
     one_table, own_tables (bool): How customers sit, see `Franchise`.
     resampled (bool): Whether discounts and strengths are sampled.
     tags, labels (list[str]): The alphabets, empty before training.
-    weights (dict[str, Weights]): The weights of the pools. Inside a thinc Model they are read from
-        its parameters.
+    weights (dict[str, Weights]): The weights of the pools, read from the parameters of its thinc
+        Model if it has one.
+    progress (Progress): The progress of training.
     draws (int64[2]): The number of proposed latent derivations that differ from those before, and
         of those that were accepted.
     """
@@ -104,11 +105,12 @@ class CountModel(ClassedModel):
         """Return the argument of `gibbs.read_events` for one of the distributions.
 
         derivations (Any): The derivations of the sentences, if they have any.
+        RAISES (ValueError): If the model reads word classes and has none.
         """
 
     @abstractmethod
     def predicting(self, pools: Mapping[str, Pool]) -> Any:
-        """Return the model that predicts by frozen pools."""
+        """Return the model that predicts by frozen pools; errors as of `generated`."""
 
     # Alphabets
 
@@ -123,8 +125,9 @@ class CountModel(ClassedModel):
     def initialize(
         self, labels: Sequence[str], vocabulary: Vocabulary, packed: dict[str, bytes] | None = None
     ) -> None:
-        """Set the alphabets and forget everything that was seated.
+        """Set the alphabets and forget everything that was learned.
 
+        labels (Sequence[str]), vocabulary (Vocabulary): The labels of arcs; the words and tags.
         packed (dict[str, bytes] | None): A seating to begin with, see `pack`.
         """
         self._forget()
@@ -141,14 +144,14 @@ class CountModel(ClassedModel):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words."""
+        """The words. RAISES (ValueError): If the model is untrained."""
         if self._vocabulary is None:
             raise ValueError(_UNTRAINED)
         return self._vocabulary
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of sentences."""
+        """The encoder of sentences. RAISES (ValueError): If the model is untrained."""
         return Encoder(self.vocabulary, self.labels)
 
     @property
@@ -216,9 +219,7 @@ class CountModel(ClassedModel):
         return self._seated
 
     def _of_each(self, make: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
-        """Make something of each distribution, two at a time: it takes more memory than the
-        result.
-        """
+        """Make something of each distribution, two at a time to save memory."""
         with ThreadPoolExecutor(2) as executor:
             yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
@@ -231,11 +232,11 @@ class CountModel(ClassedModel):
         return self._seated[name]
 
     def pack(self) -> dict[str, bytes]:
-        """Return the seating of each distribution, see `storage.pack`."""
+        """Return the serialized seating of each distribution. Errors as of `franchises`."""
         return self._packed or {name: dump(pack(self._seating(name))) for name in self.conditionals}
 
     def word_counts(self) -> np.ndarray:
-        """Count how often each word is seated, if words are generated (int64[words])."""
+        """Count how often each word or class is seated, if words are generated (int64[words])."""
         return dish_counts(self._seating("word"))
 
     # Prediction
@@ -243,7 +244,7 @@ class CountModel(ClassedModel):
     @property
     def frozen(self) -> Any:
         """The model that predicts, see `predicting`; new weights make new pools, not new tables.
-        RAISES (ValueError): If it is untrained, or reads word classes and has none.
+        RAISES (ValueError): If it is untrained, or reads word classes and has none; see `freeze`.
         """
         if self._tables is None:
             self._tables = dict(
@@ -266,12 +267,12 @@ class CountModel(ClassedModel):
     # Learning
 
     def pool(self, name: str, weights: Weights, gradient: Weights) -> Pool:
-        """Return a distribution that is going to learn."""
+        """Return a distribution that is going to learn. Errors as of `franchises`."""
         self._drop_frozen()
         return self.conditionals[name].pool(self.franchises[name], weights, gradient)
 
     def reserve(self, tokens: int, distributions: Sequence[str] | None = None) -> None:
-        """Make room for the events of some tokens, in all distributions or some."""
+        """Make room for events of some tokens. Errors as of `franchises`, `franchise.reserve`."""
         self._drop_frozen()
         for name in self.conditionals if distributions is None else distributions:
             events = self.conditionals[name].events_of_word * int(tokens)
@@ -301,12 +302,13 @@ class CountModel(ClassedModel):
     ) -> tuple[dict[str, float], dict[str, Weights]]:
         """Take a Gibbs step for each event of some sentences; unseated sentences are added.
 
+        derivations (Any): See `generated`.
         seated (bool[sentences]): Which of them are seated.
         threads (int): How many threads share the distributions; the result does not depend on it.
         distributions (Sequence[str] | None): The distributions that learn, if not all of them.
         RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats,
-            see `gibbs.gibbs_step`, and its gradient with respect to the weights.
-        RAISES (ValueError): If a sentence that should be seated is not.
+            see `gibbs.gibbs_step`, and its gradient (0 for distributions that do not learn).
+        RAISES (ValueError): If a sentence that should be seated is not; see also `generated`.
         """
         weights, gradient = self._learnable()
         names = [*self.conditionals] if distributions is None else distributions
@@ -414,7 +416,8 @@ def add_gradients(
     """Add the gradient of the loss to those of the parameters: the negative log-likelihood for each
     token, and a Gaussian prior around the initial weights.
 
-    gradient (Mapping[str, Weights]): The gradient of the log-likelihood of a batch.
+    gradient (Mapping[str, Weights]): The gradient of the log-likelihood (nats) of a batch.
+    tokens (int): The number of tokens of the batch.
     """
     pooled: CountModel = model.attrs[attribute]
     strength, weights = _WEIGHT_PRIOR / max(pooled.progress.tokens, 1), pooled.weights

@@ -11,7 +11,7 @@ A *serving* is a dish in one restaurant: its customers, its tables and, once the
 the histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johnson 2009).
 
 The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes
-room before a call; no compiled function allocates. Empty restaurants and servings stay until
+room before a call; no compiled function extends an array. Empty restaurants and servings stay until
 `storage.compact` drops them.
 """
 
@@ -49,8 +49,8 @@ class Franchise(NamedTuple):
         interpolated Kneser-Ney smoothing (Teh 2006, section 5), or the minimal path.
     own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant
         counts observations, as the estimators of Eisner (1996) do: the maximal path.
-    used (int64[5]): Restaurants, servings and cells in use, the first free cell, and servings in
-        the index.
+    used (int64[5]): Restaurants, servings and cells so far, the first free cell or `NONE`, and
+        servings in the index.
     restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent),
         TIER, CUSTOMERS, TABLES, FIRST (serving). A parent's number is smaller than its children's.
     restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key
@@ -96,7 +96,7 @@ def new_franchise(
     columns (int32[experts, depth]): The elements that each expert reads, see `Franchise`.
     alphabet (int): The number of dishes.
     discount, strength (float): The initial hyperparameters of every tier.
-    one_table, own_tables (bool): See `Franchise`; at most one of them.
+    one_table, own_tables (bool): See `Franchise`; at most one of them is true.
     RAISES (ValueError): If the alphabet is empty.
     """
     if alphabet < 1:
@@ -142,6 +142,7 @@ def reserve(franchise: Franchise, events: int, cells: int | None = None) -> Fran
 
     cells (int | None): The number of new table sizes; by default as many as events may need.
     RETURNS (Franchise): The franchise to go on with; the argument must not be used any more.
+    RAISES (MemoryError): If an array would have more rows than an int32 can number.
     """
     experts, depth = franchise.columns.shape
     servings = events * experts * (depth + 1)
@@ -154,7 +155,7 @@ def reserve_rows(
 ) -> Franchise:
     """Make room for a number of new restaurants, servings and cells; see `reserve`.
 
-    indexed (int | None): How many of the servings are not the first ones of their restaurants.
+    indexed (int | None): How many servings are not first in their restaurants; by default all.
     """
     indexed = servings if indexed is None else indexed
     used, none = franchise.used, franchise.restaurants[:0]
@@ -224,9 +225,7 @@ def first_slot(index, first, second):
 
 @jitable
 def slot_of(index, rows, first, second):
-    """Return the slot of the row with (first, second) in its first two columns, or the empty slot
-    where it belongs.
-    """
+    """Return the slot of the row that begins with (first, second), or the empty slot for it."""
     mask = np.int64(len(index) - 1)
     slot = first_slot(index, first, second)
     while index[slot] != NONE and (rows[index[slot], 0] != first or rows[index[slot], 1] != second):
@@ -264,7 +263,7 @@ def depth_of(franchise, expert):
 
 @jitable
 def deepest(franchise, expert, row):
-    """Return the restaurant of the longest prefix of a context row that an expert has seen."""
+    """Return an expert's restaurant of the longest prefix of a context row that has one."""
     restaurant = expert
     for level in range(depth_of(franchise, expert)):
         below = child(franchise, restaurant, row[franchise.columns[expert, level]])

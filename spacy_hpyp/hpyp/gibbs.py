@@ -82,7 +82,7 @@ def read_events(generated, number, pool):
     """Return the events (Events) of one distribution in a sentence. Each model registers how, see
     `arc_standard.distributions` and `head_outward.events`.
 
-    generated: The derivations of sentences, with `offsets` (int64[sentences + 1]).
+    generated (NamedTuple): The derivations of sentences, with `offsets` (int64[sentences + 1]).
     number (int): The sentence.
     pool (Pool): The distribution, with its counts.
     """
@@ -213,8 +213,8 @@ def gibbs_step(pool, events, is_seated, rng):
     event, and then resampled. With one table for each dish the seating follows from the events.
 
     RETURNS (tuple[bool, float]): Whether all were seated as they should be; and the sum of the
-        events' log-probabilities in nats, each given the previous events and all other sentences,
-        or for a plain pool with sampled seating each given all others.
+        events' log-probabilities in nats, each given the previous events and all other sentences;
+        or, for a seated sentence, a plain pool and sampled seating, each given all other events.
     """
     learns, one_table = not is_plain(pool), pool.experts.one_table[0]
     total, given_others = 0.0, 0.0

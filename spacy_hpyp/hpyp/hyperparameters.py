@@ -137,7 +137,7 @@ def log_likelihood(customers, tables, sizes, discount, strength):
 
 @jit
 def sample_tier(customers, tables, sizes, discount, strength, rng):
-    """Slice-sample a tier's discount, unless it is 0, and then its strength (Neal 2003).
+    """Slice-sample a tier's discount (below 1), unless it is 0, and its strength (Neal 2003).
 
     customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
     RETURNS (tuple[float, float]): The new discount and strength; NaN if the likelihood is not a
@@ -193,7 +193,7 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
 
 @jitable
 def _log_posterior(customers, tables, sizes, discount, x):
-    """Return the log-posterior of x = log(theta + d); NaN where theta overflows."""
+    """Return the log-posterior of x = log(theta + d); NaN or -inf where theta overflows."""
     return log_likelihood(customers, tables, sizes, discount, exp(x) - discount) - exp(x) + x
 
 

@@ -5,8 +5,8 @@ Small alphabets multiply their experts, p(y|x) proportional to the product over 
 depends on how deep the restaurant of its context lies, and on the *bucket* of the number of its
 customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the
 context row (the tags of the two top items, say) whose symbols add to the weights of the experts.
-Shares are the weights' softmax. One expert is the plain HPYP: it is a mixture without weights. A
-pool without experts generates nothing, with probability 1.
+Shares are the weights' softmax. One expert is the plain HPYP, a mixture without weights, unless
+some outcomes are impossible. A pool without experts generates nothing, with probability 1.
 
 The experts are a franchise while they learn, and a frozen table while they only predict.
 """
@@ -33,7 +33,7 @@ from .table import BUCKETS, FrozenTable, bucket_of, freeze
 # The sum of the initial weights of multiplied experts in the middle level, each at most 1.
 _INITIAL_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
-# The smallest log, so that every possible outcome keeps a positive probability.
+# The smallest log relative to the best outcome: each possible one keeps a positive probability.
 _LEAST = -200.0
 # For `_exp`.
 _LOG2_E, _SHIFT = 1.4426950408889634, 6755399441055744.0
@@ -93,7 +93,7 @@ class Pool(NamedTuple):
     gates (int32[gates]): Columns of the context row.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty if all
         do.
-    elements (int32[elements, 4]): The elements of a context row, see `contexts`.
+    elements (int32[elements, *]): The elements of a context row, see each model's `contexts`.
     scratch (Scratch): Workspace of learning.
     mixed (bool): Whether the experts are mixed; else they are multiplied.
     """
@@ -117,7 +117,7 @@ class Conditional:
     elements, gates, possible: See `Pool`.
     columns (int32[experts, depth]): See `Franchise`.
     mixed (bool): Whether several experts are mixed; else they are multiplied.
-    events_of_word (int): The highest number of outcomes for each word of a sentence.
+    events_of_word (int): The highest number of events for each word of a sentence.
     """
 
     experts: tuple[tuple[str, ...], ...]
@@ -160,7 +160,7 @@ class Conditional:
         return Pool(experts, weights, weights if gradient is None else gradient, *fixed)
 
     def table(self, franchise: Franchise) -> FrozenTable:
-        """Return the frozen table of a seating; it does not depend on weights."""
+        """Return the frozen table of a seating, see `freeze`; it does not depend on weights."""
         return freeze(franchise, multiplied=not (self.mixed or self.is_plain))
 
 
@@ -212,6 +212,7 @@ def predict(pool, row, kind, scratch, out):
 
     row (int32[elements]): The context row.
     kind (int): The kind of context: the row of `possible`.
+    scratch (Scratch): Overwritten, see `workspace`.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
     if pool.mixed:
@@ -232,9 +233,7 @@ def predict_one(pool, row, dish, scratch):
 
 @jitable
 def find_shares(pool, row, scratch):
-    """Find the weight and the place of each expert of a mixture in a context. Returns the sum of
-    the weights.
-    """
+    """Find each expert's `weight` and `place` in a mixture. Returns the sum of the weights."""
     read_symbols(pool, row, scratch.symbols)
     descend(pool.experts, row, 0, scratch)
     return _weigh(pool, scratch)
@@ -249,9 +248,7 @@ def read_symbols(pool, row, symbols):
 
 @jitable
 def _weigh(pool, scratch):
-    """Find the weights of the experts, 0 for a plain pool; exp(weight) if they are mixed. Returns
-    their sum.
-    """
+    """Find the weights of the experts (0 in a plain pool), see `Scratch`. Returns their sum."""
     mass = 0.0
     for expert in range(len(scratch.weight)):
         weight, at = 0.0, scratch.weight_at[expert]
@@ -266,7 +263,7 @@ def _weigh(pool, scratch):
 
 @jitable
 def mix(pool, scratch):
-    """Return the weighted mean of the experts' probabilities of a dish."""
+    """Return the weighted mean of the experts' probabilities of a dish; 1 without experts."""
     if len(scratch.weight) == 0:
         return 1.0
     mass, total = _weigh(pool, scratch), 0.0
@@ -286,7 +283,7 @@ def multiply(pool, kind, scratch, out):
 
 @jitable
 def normalise(total, possible, kind):
-    """Turn unnormalised log-probabilities into probabilities in place."""
+    """Turn unnormalised log-probabilities into probabilities in place; 0 if impossible."""
     highest, mass = -np.inf, 0.0
     for y in range(len(total)):
         if len(possible) == 0 or possible[kind, y]:
@@ -360,8 +357,8 @@ def distribution(experts, expert, row, out):
 
 @dispatch
 def descend(experts, row, dish, scratch):
-    """Find the restaurant of each expert in a context, the place of its weight, and p(dish |
-    context); or what `add_logs` needs, if the dish is `NONE`.
+    """Find, in `scratch`, the restaurant of each expert in a context, the place of its weight, and
+    p(dish | context); or what `add_logs` needs, if the dish is `NONE`.
     """
 
 

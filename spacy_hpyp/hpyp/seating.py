@@ -44,7 +44,7 @@ def open_restaurants(franchise, row, restaurants):
 
     Nearly every step waits for memory, so those of all experts are fetched first.
 
-    restaurants (int32[experts]): Overwritten.
+    row (int32[elements]), restaurants (int32[experts]): The context row; overwritten.
     """
     columns, index, rows = franchise.columns, franchise.restaurant_index, franchise.restaurants
     for expert in range(len(restaurants)):
@@ -231,8 +231,8 @@ def _shrink_table(franchise, serving, size):
 
 @jitable
 def open_path(franchise, restaurant, dish):
-    """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns
-    its depth.
+    """Write the path to a restaurant into `path`, and its servings of a dish, made where missing,
+    into `chain`. Returns its depth.
     """
     path = franchise.path
     depth = franchise.restaurants[restaurant, TIER] % len(path)
@@ -259,7 +259,7 @@ def seat_with_undo(franchise, restaurant, dish, rng):
     """`seat`, with the information that `undo_seat` needs.
 
     RETURNS (tuple[float, int, int]): The predictive probability; the number of opened tables, one
-        restaurant above the other; and the size of the table that the last customer joined, or 0.
+        above the other; and the new size of the table that the last customer joined, or 0.
     """
     path, chain, value = franchise.path, franchise.chain, franchise.value
     restaurants, servings = franchise.restaurants, franchise.servings

@@ -23,7 +23,7 @@ GROUP, BEFORE = 0, 1
 def contexts(
     franchise: Franchise, symbols: np.ndarray, offsets: np.ndarray, group: np.ndarray
 ) -> np.ndarray:
-    """Return the context row of each symbol of some sequences, see `learn_sequences` (int32[*])."""
+    """Return the context rows of symbols, see `learn_sequences` (int32[symbols, 1 + depth])."""
     lengths = np.diff(offsets)
     place = np.arange(len(symbols)) - np.repeat(offsets[:-1], lengths)
     rows = np.empty((len(symbols), BEFORE + franchise.columns.shape[1]), dtype=np.int32)
@@ -44,14 +44,14 @@ def learn_sequences(
     sweeps: int,
     rng: np.random.Generator,
 ) -> Franchise:
-    """Seat sequences and resample the hyperparameters, by Gibbs sampling. Returns the franchise to
-    go on with.
+    """Seat sequences and resample the hyperparameters, by Gibbs sampling.
 
     franchise (Franchise): Empty, of one expert; not to be used afterwards.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
     offsets (int64[sequences + 1]), group (int32[sequences]): Where each sequence begins, and its
         group.
     sweeps (int): How often each customer is seated; hyperparameters are resampled after each time.
+    RETURNS (Franchise): The franchise to go on with. Errors as of `reserve` and `resample`.
     """
     franchise = reserve(franchise, len(symbols))
     rows = contexts(franchise, symbols, offsets, group)
@@ -67,6 +67,7 @@ def visit(franchise, rows, symbols, seated, rng):
 
     franchise (Franchise): With room for them.
     rows (int32[n, *]), symbols (int32[n]): Their contexts, see `contexts`, and the symbols.
+    seated (bool): Whether they are all seated.
     RETURNS (float): The sum of the log-probabilities before each is added, in nats.
     """
     total = 0.0

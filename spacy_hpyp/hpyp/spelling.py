@@ -69,8 +69,8 @@ class Characters:
 class Spelling:
     """The distribution of the letters of rare words given their class.
 
-    franchise (Franchise): The seating of the letters, see `spacy_hpyp.hpyp.sequences`; the groups
-        are word classes, numbered from 0.
+    characters (Characters): The alphabet.
+    franchise (Franchise): Their seating, see `hpyp.sequences`; groups are classes, from 0.
     """
 
     def __init__(self, characters: Characters, franchise: Franchise) -> None:

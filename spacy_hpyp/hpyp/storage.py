@@ -94,8 +94,8 @@ def _walk_cells(franchise, rows):
 def unpack(packed: Any, franchise: Franchise) -> Franchise:
     """Rebuild a franchise from the result of `pack`.
 
-    franchise (Franchise): An empty one that fits. A seating with one table for each dish, or one
-        for each customer, is also a sampled one, but not the other way round.
+    franchise (Franchise): An empty one that fits, not to be used afterwards. A seating with a table
+        for each dish or customer is also a sampled one, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     """
     columns = franchise.columns

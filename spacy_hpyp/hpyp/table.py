@@ -55,8 +55,8 @@ _SPREAD, _LOW, _HALF = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF), np.uint64(3
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _SINGLE, _ROW, _EMPTY = np.uint32(SINGLE), np.uint32(ROW), np.uint32(EMPTY)
 _SYMBOL = np.uint32(_SYMBOL_SHIFT)
-# Restaurants that serve at least this share of the alphabet, or this many dishes, have a row of
-# logs. One dish never makes a row.
+# Roots, and restaurants that serve at least this share of the alphabet, or this many dishes, have a
+# row of logs. One dish never makes a row, but for roots.
 _DENSE_SHARE, _DENSE = 0.12, 5
 # The smallest probability or factor, so that none is rounded to 0.
 _LEAST = 1.2e-38
@@ -81,7 +81,7 @@ class FrozenTable(NamedTuple):
     entries (ENTRY[*]): Lists. The key of the first entry of each is the number of the others. Those
         have dishes, and p(dish | restaurant), with gaps; or if experts are multiplied, excesses in
         nats.
-    row (float32[rows, alphabet]): Logs of probabilities, in nats, up to a constant of the row.
+    row (float32[rows, alphabet]): Log-probabilities in nats; empty if experts are mixed.
     """
 
     columns: np.ndarray
@@ -359,7 +359,7 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
     RAISES (MemoryError): If there are more restaurants or entries than can be numbered.
     RAISES (ValueError): If there are too many symbols.
     """
-    # There are millions of restaurants: intermediate arrays have 32 bits and are dropped early.
+    # There are millions of restaurants: arrays of numbers of restaurants or dishes have 32 bits.
     symbols = franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL]
     if symbols.max(initial=0) >= EMPTY >> _SYMBOL_SHIFT:
         raise ValueError(f"A table has at most {EMPTY >> _SYMBOL_SHIFT} symbols. Use fewer words.")
@@ -483,7 +483,7 @@ def _enter_probabilities(franchise, places, rooms, probability, back_off, table)
 
 @jit
 def _number_rows(franchise, served, least):
-    """Return the row of logs of each restaurant that serves at least `least` dishes, or ~row of the
+    """Return the row of logs of each root or restaurant of at least `least` dishes, or ~row of the
     nearest one above it; and the number of rows. `served` becomes the number of listed dishes: a
     restaurant without a row also lists what its parent lists.
     """

@@ -16,10 +16,10 @@ _PACKAGE = Path(__file__).parent
 
 @cache
 def cache_directory() -> str | None:
-    """Return the directory of the code that is compiled from the present sources, or None.
+    """Return the directory of compiled code; None, with a warning, if none is usable.
 
     Numba compiles a function again if its own file changes, but not if that of a function that it
-    calls does. So the directory is named after the content of all folders with compiled code.
+    calls does. So the name has Numba's version and a hash of the folders with compiled code.
     """
     sources = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
     folders = {file.parent for file, source in sources.items() if b"\n@jit" in source}

@@ -48,7 +48,7 @@ event.register("numba:compile", _Compilation())
 
 
 def jit(function: Callable) -> Any:
-    """Compile a function for Python and for compiled code, and cache it on disk."""
+    """Compile a function for Python and for compiled code; cache it on disk if possible."""
     directory, configured = cache_directory(), numba.config.CACHE_DIR
     numba.config.CACHE_DIR = directory or configured
     try:
@@ -67,8 +67,8 @@ def jitable(function: Callable) -> Any:
 
 
 def dispatch(function: Callable) -> Any:
-    """Make a function `functools.singledispatch`, for compiled code, too; classes are
-    NamedTuples.
+    """Make a function `functools.singledispatch`, for compiled code, too; classes are NamedTuples.
+    Only Python can call the function itself, for other classes.
     """
     generic = singledispatch(function)
 
@@ -107,8 +107,8 @@ def overwrite(target, source):
 
 # Numba unpacks a tuple into an argument for each number and seven for each array: hundreds for a
 # parser. A struct is one argument, the address of a block of 64-bit words: its scalars and those of
-# the tuples in it, and the address and shape of each array. The Python tuple keeps the arrays and
-# the block alive.
+# the tuples in it, and the address and shape (and strides, unless C-contiguous) of each array. The
+# Python tuple keeps the arrays and the block alive.
 class Struct(types.NamedTuple):
     """Numba's type of a `struct`, named by a digest: its name is in those of functions that take
     it.
@@ -131,7 +131,7 @@ def _words(member: types.Type) -> int:
     return 1
 
 
-#: A cache of types: `typeof` is slower, and hashes of types are slow.
+#: Caches of types: `typeof` is slower, and hashes of types are slow.
 _ARRAYS: dict[tuple[np.dtype, int, int], types.Type] = {}
 _STRUCTS: dict[tuple, Struct] = {}
 

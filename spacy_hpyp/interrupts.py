@@ -12,8 +12,8 @@ def interrupts_deferred() -> Iterator[None]:
     """Run the body to its end before a Ctrl-C that comes meanwhile takes effect.
 
     A training step changes the seating, the list of seated sentences and the position in the sweep
-    one after the other. Only between steps is there a model to save or to go on from. Python
-    handles signals in the main thread; in other threads the body runs as it is.
+    one after the other. Only between steps is there a model to save or to go on from. In other
+    threads than the main one, or without a handler from Python, the body runs as it is.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -63,10 +63,10 @@ def recall(fingerprints, key):
 
 @jitable
 def keep_best(dish, probability, found, value):
-    """Enter a dish into a list of the best in descending order; of equals the lower number comes
-    first.
+    """Enter a dish in a list of the best, in descending order; of equals the lower comes first.
 
     dish (int32[best]), probability (float64[best]): The list, `NONE` and 0 where it is not full.
+    found (int), value (float): The dish to enter, and its probability.
     """
     place = len(dish)
     while place > 0:

@@ -8,22 +8,22 @@ of an element is a path:
 | --- | --- |
 | `l.word`, `r1.tag` | a symbol of a partial tree's head |
 | `l.left.tag`, `r.right2.word` | of the head's outermost child on a side, or (`right2`) the next |
-| `l.after.tag`, `r.before.word` | of the word after or before the head in the sentence |
+| `l.after.tag`, `r.before2.word` | of the word after or before the head, or (`before2`) the next |
 | `l.left.count`, `r.right.tags` | the number (valency) and set of tags of the children on a side |
 | `l.size` | the number of words in the partial tree, binned |
 | `distance` | the distance between the heads, binned |
 | `between` | the set of the tags of all words between the heads |
 | `edge` | whether `l` is the first and `r` the last tree |
 | `l.guide.head`, `.label`, `.tag` | the guide's head (side, certainty), label and tag of the head |
-| `l.missing.left` | the guide's expected number of children on a side less those attached, binned |
+| `l.missing.left` | the guide's expected number of unattached children on a side, binned |
 | `guide.l`, `guide.r` | the guide's probability that `l` is a child of `r`, or `r` of `l`, binned |
-| `guide.l.other` | the highest probability of another head for the same child |
+| `guide.l.other` | the highest probability of another head for the same child, binned |
 | `guide.l.label` | the guide's label of this arc |
 
-The symbols of a word are its `word` (or class of unknown words), its `tag`, `lower`, `suffix` (the
-last three characters) and `usual` (the word's most frequent tag). With word classes
-(`text.word_classes`), `class` is the path of the word's class and `class:2` to `class:16` are its
-first steps.
+The symbols of a word are its `word` (or class of unknown words), its `tag`, `lower` (its lower-case
+form), `suffix` (the last three characters of `lower`) and `usual` (the word's most frequent tag).
+With word classes (`text.word_classes`), `class` is the path of the word's class and `class:2` to
+`class:16` are its first steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ WINDOW, L, R = 6, 2, 3
 PAIR_KEY = 4
 _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
 #: Kinds of elements: a symbol of a word in a tree, or near its head; a field of a record; a
-#: property of the pair `l` and `r`.
+#: property of the pair `l` and `r`; the missing children and the size of a tree.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
 _STEPS = {"": HEAD, "left.": LEFT, "right.": RIGHT, "left2.": LEFT2, "right2.": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
@@ -77,7 +77,7 @@ _FIELDS = {
 #: Properties of a pair; the last three are those of a child and its head in `labels`.
 DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
 
-#: The row of an element: its kind, the place in the window, the column or the distance from the
+#: The row of an element: its kind, the place in the window, the column, side or distance from the
 #: head, and the symbol. For a pair: its kind, the property, and the place of the child.
 Element = tuple[int, int, int, int]
 
@@ -140,7 +140,7 @@ class SentenceToParse(NamedTuple):
 
     symbols: np.ndarray  # int32[n, columns]: see `SYMBOLS`
     # The guide's heads of each word, see `annotation.arrays.Guides`; without a guide, k is 0.
-    heads: np.ndarray  # int32[n, k]
+    heads: np.ndarray  # int32[n, k]: -2 where the probability is 0
     probability: np.ndarray  # float32[n, k]
     labels: np.ndarray  # int32[n, k]
     expected: np.ndarray  # float32[n, 2]: the expected number of children on each side

@@ -12,7 +12,7 @@ A beam keeps the best states with the same number of decided words. A state has 
 two states have the same outcomes: there is no spurious ambiguity. Windows divide a long sequence,
 from left to right.
 
-The weights are one row: the weight of a feature for outcome i is i places after that for outcome 0.
+The weights are one column: a feature's weight for outcome i is i places after that for outcome 0.
 So the size of the table does not depend on the number of outcomes.
 
 Learning is Algorithm 2 of Ma et al. (2013), with a margin added to the scores of wrong outcomes.
@@ -76,7 +76,7 @@ class Possible(NamedTuple):
 
     offsets: np.ndarray  # int64[kinds + 1]
     outcomes: np.ndarray  # int32[*]
-    # The weight for an outcome is the sum of those for its parts, which other outcomes share.
+    # The weight for an outcome is the sum of those for its parts: itself, and shared ones.
     part_offsets: np.ndarray  # int64[outcomes + 1]
     parts: np.ndarray  # int32[*]
 
@@ -85,7 +85,7 @@ class Possible(NamedTuple):
 class Board(NamedTuple):
     """A model, and the workspace of a search in a window.
 
-    A step reads one half of the states and writes the other.
+    A step reads one half of the states and writes the other; with a beam of 1, the same half.
     """
 
     reading: Reading
@@ -98,7 +98,7 @@ class Board(NamedTuple):
     bonus: np.ndarray  # float64[*]: the initial score of each slot
     codes: np.ndarray  # uint64[window, templates]: hashes of the elements other than outcomes
     places: np.ndarray  # int64[2, templates]: the places of features, of two words in turn
-    first: np.ndarray  # int32[window + 2 * reach]: the outcomes in and around the window at first
+    first: np.ndarray  # int32[window + 2 * reach]: the initial outcomes in and around the window
     # For each state: the outcomes; the score of each slot so far; the lead of each undecided word's
     # best outcome over the second best; the state's score; whether all its actions are correct.
     decided: np.ndarray  # int32[2 * beam, window + 2 * reach]
@@ -218,10 +218,10 @@ def _find_lead(board, state, word):
 
 @jitable
 def open_window(board, sequences, bounds, outcomes):
-    """Set up a window, decide words with one possible outcome, and count the undecided ones.
+    """Set up a window, decide words with one possible outcome, and return the number of others.
 
     bounds (tuple[int, int, int, int]): The start and end of the sequence and of the window.
-    outcomes (int32[words]): The decided outcomes of the sequences.
+    outcomes (int32[words]): The outcomes, decided before the window; later ones are not read.
     """
     start, end, first, last = bounds
     reading, possible, reach = board.reading, board.possible, board.reading.reach
@@ -298,7 +298,7 @@ def _enter(board, kept, most, score, state, word, slot):
 
 @jitable
 def find_extensions(board, half, states, length, most, goals):
-    """Find the best extensions by one action of the states of a half. Return their number.
+    """Find the best extensions of the states of a half, for `extend`. Return their number.
 
     most (int): The largest number of extensions.
     goals (int64[window] | None): The slots of the gold outcomes, see `extend`, to find only correct
@@ -417,7 +417,7 @@ def find_leads(reading, weights, sequences, outcomes, leads):
 
 @jitable
 def _set_goals(board, gold, margin, goals):
-    """Find the slots of the gold outcomes (int32[length]), and add the margin to the others."""
+    """Find the slots (`goals`) of outcomes `gold` (int32[length]); add the margin to the others."""
     for i in range(len(gold)):
         goals[i] = NONE
         for slot in range(board.slots[i], board.slots[i + 1]):
@@ -462,10 +462,10 @@ def learn_outcomes(board, perceptron, sequences, gold, margin, counts):
     (Goldberg & Elhadad 2010, in greedy search).
 
     board (Board): With the weights of the perceptron.
-    gold (int32[words]): The gold outcomes; `NONE` allows any.
+    gold (int32[words]): The gold outcomes; `NONE`, or an impossible one, allows any.
     margin (float): Added to the scores of wrong outcomes.
     counts (int64[2]): Incremented by the numbers of early and of full updates.
-    RETURNS (float): The smallest violation of an update; updates are valid, so it is not negative.
+    RETURNS (float): The smallest violation of an update, never negative; infinity without updates.
     """
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
     goals = np.zeros(board.window, dtype=np.int64)

@@ -11,9 +11,9 @@ path:
 | `child.left.tag`, `head.right2.word` | of the outermost child on a side, or (`right2`) the next |
 | `child.after.tag`, `head.before.word` | of the word after or before it in the sentence |
 | `child.left.tags`, `head.right.count` | the set of tags and the number of children on a side |
-| `direction`, `distance` | the side of the child, and its distance from the head, binned |
-| `side` | whether it is the first or the last child, and the first on its side |
-| `prev.label`, `prev2.label` | the labels of the previous children |
+| `direction`, `distance` | the side of the child; the side and distance from the head, binned |
+| `side` | its side, and whether it is the first child on that side, and the last of all |
+| `prev.label`, `prev2.label` | the labels of the previous two children |
 | `head.label`, `head.labels` | the label of the head, and the set of labels of earlier children |
 | `guide.label`, `guide` | the guide's label and probability of the arc, binned |
 | `child.guide.label`, `.head`, `.tag` | the guide's predictions for a word, see `arcs` |

@@ -2,13 +2,13 @@
 
 An action is correct if it attaches a child with all of its children to its gold head. A tree has
 many sequences of correct actions. All updates are *valid* (Huang, Fayong & Guo 2012): they reward a
-correct sequence and penalise a wrong one with a score at least as high.
+correct sequence and penalise a wrong one whose score with the margin is at least as high.
 
 * `learning = "early"`, Algorithm 2: update at the first step without a correct sequence in the
   beam, towards the best correct extension of the previous step; or at the end, if the best sequence
   is wrong.
-* `learning = "max-violation"`: a second beam holds correct sequences only. Update at the step with
-  the largest lead of the first beam over the second.
+* `learning = "max-violation"`: a second beam holds correct sequences only. If the best sequence is
+  wrong at the end, update at the step with the largest lead of the first beam over the second.
 * Greedy search updates at every wrong action, towards the best correct one. From the second pass
   on, it then takes the wrong action, so that it learns in the states that it will reach. There, an
   action is correct if it loses the fewest reachable gold arcs (Goldberg & Nivre 2013).
@@ -43,7 +43,7 @@ from .partial_trees import HEAD
 from .perceptron import Weights, change_kept, tick
 
 _WORD, _LOWER = SYMBOLS.index("word"), SYMBOLS.index("lower")
-#: Indices of the counts of updates: before and at the end of a sentence, and of labels.
+#: Indices of counts: updates before and at the end of a sentence, and wrongly predicted labels.
 EARLY, FULL, LABELS = range(3)
 
 
@@ -52,10 +52,10 @@ class Learning(NamedTuple):
 
     width: int  # The number of states in the beam
     explore: bool = False  # Whether greedy search takes wrong actions
-    dropout: float = 0.0  # The fraction of templates left out of each sentence
+    dropout: float = 0.0  # The probability of leaving a template out of a sentence
     margin: float = 20.0  # Added to the score of a sequence for each wrong arc
     label_margin: float = 10.0  # The margin between the scores of labels
-    early: bool = False  # Whether a beam learns by Algorithm 2
+    early: bool = False  # Whether a beam learns by Algorithm 2, or by max-violation
 
 
 @struct
@@ -68,7 +68,7 @@ class Lessons(NamedTuple):
     probability: np.ndarray  # float32[words, k]
     labels: np.ndarray  # int32[words, k]
     expected: np.ndarray  # float32[words, 2]
-    # Positions in the sentence, `NONE` for the root; and labels.
+    # Projective trees: positions in the sentence, `NONE` for the root; and labels.
     gold_heads: np.ndarray  # int32[words]
     gold_labels: np.ndarray  # int32[words]
     rarity: np.ndarray  # float32[words]: the probability of replacing each word by an unknown one
@@ -270,11 +270,11 @@ def learn_parsing(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> np.ndarray:
-    """Learn from sentences, one after the other. Labels are learned on gold trees.
+    """Learn from sentences of two or more words in turn; labels are learned on gold trees.
 
     on_arcs, on_labels (tuple[Weights, Scorer]): The weights to update, and their scorers.
     threads (int): With two, arcs and labels are learned in parallel; the result is the same.
-    RETURNS (int64[3]): The numbers of updates of each kind.
+    RETURNS (int64[3]): The numbers of early and of full updates of arcs, and of label errors.
     """
     counts, symbols = np.zeros(3, dtype=np.int64), lessons.symbols.copy()
     kept_arcs, kept_labels = (

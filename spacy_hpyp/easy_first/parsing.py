@@ -4,7 +4,7 @@ A state is a list of partial trees, initially the words. An action joins two nei
 one becomes the head (`LEFT_ARC`) or the left one (`RIGHT_ARC`). After n - 1 actions one tree is
 left. The score of a state is the sum of the scores of its actions.
 
-An action changes the scores of the few pairs with the new tree in their windows. Scores are cached
+An action changes the scores of the few pairs with the new tree in their windows. A beam caches them
 by window, because most states of a beam agree in most places. States with the same arcs are merged.
 """
 
@@ -43,7 +43,7 @@ from .partial_trees import (
     read_heads,
 )
 
-# The largest number of partial trees in a list, so that time is linear in the length of a sentence.
+# The most partial trees in a list in prediction, so that time is linear in a sentence's length.
 AHEAD = 512
 # The number of empty trees (record 0) at each end of a list, for the windows there.
 MARGIN = 3
@@ -73,7 +73,7 @@ class States(NamedTuple):
     last: np.ndarray  # int32[2 * width]
     correct: np.ndarray  # bool[2 * width]
     actions: np.ndarray  # int32[*, 8]: all actions, see the module's constants
-    # The score of each action minus the highest score of another action with the same child.
+    # The score of each action minus the highest score of another action that joins its child.
     margin: np.ndarray  # float32[*]
     size: np.ndarray  # int64[1]: the number of actions
     # The best extensions (state, place in its list, action), their scores and marks.
@@ -205,7 +205,7 @@ def head_and_child(trees, place, action):
 
 @jitable
 def is_correct(records, heads, children, head, child):
-    """Return whether the child (a record) has all `children` (int32[n]) and gets its gold head."""
+    """Return whether a child (a record) has its number of `children` (int32[n]) and gold head."""
     position = records[child, HEAD]
     attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
     return heads[position] == records[head, HEAD] and attached == children[position]
@@ -213,7 +213,7 @@ def is_correct(records, heads, children, head, child):
 
 @jitable
 def _choose(states, count, width, state, place, action, total, mark):
-    """Insert an extension among the `count` best, the first among equals. Return the new count."""
+    """Insert an extension among the best, or merge it with an equal one. Return the new count."""
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
     i = 0
     while i < count and marks[i] != mark:
@@ -234,7 +234,7 @@ def _choose(states, count, width, state, place, action, total, mark):
 
 @jitable
 def find_best(states, half, size, length, width, heads, margin, children):
-    """Find the best extensions of the states of a beam (BEST in Algorithm 1). Return their number.
+    """Find a beam's best extensions (BEST in Algorithm 1) for `states.chosen`. Return their number.
 
     half, size (int): The half of the states, and the number of states.
     length (int): The number of partial trees in each state, at least 2.
@@ -322,9 +322,9 @@ def follow(scorer, sentence, states, half, length, count):
 
 @jit
 def search(scorer, sentence, states, heads):
-    """Find the best trees of a sentence (Algorithm 1), into `heads` (int32[width, n]).
+    """Find the best trees of a sentence (Algorithm 1), into `heads` (int32[width, n or more]).
 
-    RETURNS (tuple[int, int]): The first state of the final beam, and their number.
+    RETURNS (tuple[int, int]): The best state of the final beam, and the number of its states.
     """
     n = len(sentence.symbols)
     begin(states, n)
@@ -365,11 +365,11 @@ class EasyFirstTrees(NamedTuple):
     heads: np.ndarray  # int32[words]: positions in the sentence, `NONE` for roots
     labels: np.ndarray  # int32[words]: `NONE` for roots
     # The score of the action that attached the word minus the highest score of another action with
-    # the word; for a root, the margin of the last action.
+    # the word; for a root, the margin of the last action, 0 for a single word.
     margin: np.ndarray  # float32[words]
     # The share of the head in the final beam, with states weighted by exp(score / `SCALE`).
     share: np.ndarray  # float32[words]
-    guide: np.ndarray  # float32[words]: the guide's probability of the head
+    guide: np.ndarray  # float32[words]: the guide's probability of the head; 0 without a guide
 
 
 @jitable
@@ -413,8 +413,8 @@ def _parse_some(arc_scorer, label_scorer, sentences, chosen, states, beam, trees
 def parse_beam(
     arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam of a sentence,
-    the best first.
+    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam (`width` states)
+    of sentence `i`, the best first.
     """
     start, end = sentences.offsets[i : i + 2].tolist()
     sentence = sentence_of(sentences, start, end)

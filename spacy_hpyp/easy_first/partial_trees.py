@@ -47,9 +47,9 @@ class Forest(NamedTuple):
     records: np.ndarray  # int32[*, columns]: see the module's constants
     marks: np.ndarray  # uint64[*]: of each record a hash of its words and arcs
     # A hash of the fields of each record that features may read: all before `BASE`, and the words
-    # covered.
+    # covered; of an initial tree, its mark.
     looks: np.ndarray  # uint64[*]
-    # A hash table of the records; 0 is a free slot, and the number of slots a power of two.
+    # A hash table of records with children; 0 is a free slot, and the number of slots 2**i.
     slots: np.ndarray  # int32[*]
     size: np.ndarray  # int64[1]: the number of records
 
@@ -118,7 +118,7 @@ def begin_forest(forest, n):
 
 @jitable
 def attach(forest, head, child, action, tag, share):
-    """Attach a partial tree (a record) as the outermost child of another. Return the new record."""
+    """Attach a record as the outermost child of another. Return the record with these arcs."""
     records = forest.records
     position = records[child, HEAD]
     mark = forest.marks[head] ^ forest.marks[child] ^ mark_of_arc(records[head, HEAD], position)

@@ -7,7 +7,7 @@ that row. The highest bits of a hash of the template and its symbols are the pla
 the table of weights. Features may share a place, so no alphabet is stored.
 
 The weights of a feature form a row of the table, one weight for each outcome. Predictions use the
-average of the weights after each update. For lazy averaging, `sums` accumulates each change times
+average of the weights over time (`tick`). For lazy averaging, `sums` accumulates each change times
 the time before it: the average is the last weights minus the sums divided by the time.
 """
 
@@ -58,7 +58,8 @@ def compile_templates(
     task (str): The name of the list, for errors.
     RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row,
         and the templates.
-    RAISES (ValueError): If a template is empty, there twice, or names an unknown element.
+    RAISES (ValueError): If there is no template; if one is empty, a string or repeated; or if one
+        names an element twice, or an unknown one.
     """
     if not templates:
         raise ValueError(f"There is no template in '{task}'.")
@@ -135,7 +136,7 @@ class Weights(NamedTuple):
 
     weights: np.ndarray  # float32[places, outcomes]: after the last update
     sums: np.ndarray  # float64[places, outcomes]: the changes, each times the time before it
-    clock: np.ndarray  # int64[1]: the number of updates, and of sequences without one
+    clock: np.ndarray  # int64[1]: the time, see `tick`
 
 
 class Rounded(NamedTuple):
@@ -163,7 +164,7 @@ def round_averages(averages: np.ndarray) -> Rounded:
 
 @jitable
 def tick(perceptron):
-    """Advance the clock, for an update or a sequence without one."""
+    """Advance the clock: for an update, and for a sequence (for labels: for an arc)."""
     perceptron.clock[0] += 1
 
 
@@ -186,7 +187,7 @@ class Perceptron:
     """An averaged perceptron.
 
     places, outcomes (int): The size of its table; the places are a power of two.
-    data (bytes | None): The result of `to_bytes`. It is unpacked when the perceptron learns.
+    data (bytes | None): The result of `to_bytes`. It stays packed until the perceptron learns.
     sparse (bool): Whether to keep averages without zeros, or all, rounded to 16 bits.
     """
 
@@ -222,7 +223,7 @@ class Perceptron:
         return self._weights
 
     def averages(self) -> Any:
-        """Return the mean of the weights after each update (Rounded or Sparse)."""
+        """Return the mean of the weights over time (Rounded, or Sparse if `sparse`)."""
         if self._averages is None:
             self._averages = self._new_averages()
         return self._averages

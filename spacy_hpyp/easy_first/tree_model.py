@@ -65,9 +65,9 @@ _SUFFIX = 3
 class ParserProgress:
     """The progress of training. The keys of sentences are `RawSentence.key`.
 
-    sentences, visited (int): The number of sentences, and of those visited in the current pass.
-    passes, steps (int): The number of passes, and of calls of `learn`.
-    counts (dict[str, int]): The frequency of each word that occurs more than once.
+    sentences, visited (int): The usable sentences with copies, and those visited in this pass.
+    passes, steps (int): The number of passes, and of batches.
+    counts (dict[str, int]): The frequency of words that occur twice or more in distinct sentences.
     tags (dict[bytes, int32[*]]): The jack-knifed tags of sentences, `NONE` where unknown.
     held_out (dict[bytes, Lessons]): The sentences held out to learn confidence.
     """
@@ -101,7 +101,7 @@ class TreeModel(ClassedModel):
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and
         `labels`.
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
-    RAISES (ValueError): If a template names an unknown element.
+    RAISES (ValueError): If a template is invalid, see `compile_templates`.
     """
 
     def __init__(
@@ -183,10 +183,10 @@ class TreeModel(ClassedModel):
     ) -> SentencesToParse:
         """Encode words for the parser.
 
-        forms (Sequence[str]), place (int64[words]): Unique forms, and the index of each word's
-            form.
+        forms (Sequence[str]), place (int64[words]): Unique forms, and each word's index there.
         tags (int32[words]): The tags of the words, `NONE` where unknown.
         offsets (int64[sentences + 1]): The start of each sentence.
+        guides (Guides | None): The guides of the words; required if features read them.
         """
         word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
@@ -201,7 +201,7 @@ class TreeModel(ClassedModel):
     def read_docs(
         self, docs: Sequence[Doc], *, reader: str = "model"
     ) -> tuple[SentencesToParse, Words]:
-        """Encode the words of Docs with tags, and guides if features read them."""
+        """Encode words of Docs with tags. RAISES (ValueError): If a guide to read is missing."""
         words = read_words(docs)
         names, tag = read_attribute(docs, words.layout, "tag")
         numbers = self.encoder.tags
@@ -212,7 +212,7 @@ class TreeModel(ClassedModel):
     def guides(
         self, docs: Sequence[Doc], layout: Layout, *, reader: str = "model"
     ) -> Guides | None:
-        """Return the guides of words, if features read any."""
+        """Return the guides, if features read any. RAISES (ValueError): If a Doc has none."""
         if not self.is_guided:
             return None
         encoder = self.encoder
@@ -238,7 +238,7 @@ class TreeModel(ClassedModel):
     def learn(
         self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1
     ) -> np.ndarray:
-        """Learn from sentences, see `learn_parsing`; fails for a compact model."""
+        """Learn, see `learn_parsing`. RAISES (ValueError): If the model is compact."""
         weights = [each.begin_learning() for each in (self.arcs, self.arc_labels)]
         scorers = map(with_weights, self._scorers, [each.weights for each in weights])
         return learn_parsing(*zip(weights, scorers), lessons, learning, rng, threads)
@@ -307,11 +307,11 @@ def guide_rows(
 
 
 def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
-    """Return the features of arc confidence.
+    """Return the features of arc confidence, with margins in units of `SCALE`.
 
     offsets (int64[sentences + 1]): The start of each sentence.
-    RETURNS (float64[words, 6]): 1; the margin of the arc; the log-odds of its share of the beam,
-        and of the guide's probability; log(1 + length in words); whether it is the root's.
+    RETURNS (float64[words, 6]): 1; the margin of the arc; the log-odds (nats) of its share, and of
+        the guide's probability (0 unless `guided`); log(1 + length in words); whether it is a root.
     """
     is_root = trees.heads == NONE
     position = np.arange(len(trees.heads)) - block_starts(offsets)
@@ -346,7 +346,7 @@ def EasyFirstParser(
     guided (bool): Whether to use the templates with guides.
     **settings: See `TreeModelSettings`.
     RETURNS (Model): Maps Docs with tags to their trees, by greedy search.
-    RAISES (ValueError): If an element is unknown or a setting is invalid.
+    RAISES (ValueError): If a template (see `compile_templates`) or a setting is invalid.
     """
     checked = TreeModelSettings(**settings)
     vocabulary = VocabularySettings(unknown_words, checked.min_count)

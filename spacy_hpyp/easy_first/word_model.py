@@ -69,7 +69,7 @@ class WordClassifier(ClassedModel):
 
     places (int): The size of its table of weights, a power of two.
     vocabulary (Vocabulary | None): The words; its tags are the outcomes. None before training.
-    RAISES (ValueError): If a template names an unknown element.
+    RAISES (ValueError): If a template is invalid, see `compile_reading`.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class WordClassifier(ClassedModel):
     # Words
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sequences, Words]:
-        """Encode the words of Docs, one sequence per sentence; for the senter, per Doc."""
+        """Encode words, one sequence per sentence (senter: per Doc). Raises as `symbols` does."""
         words = read_words(docs)
         # `is` fails for a model from another process.
         if self.task == tasks.STARTS:
@@ -161,8 +161,7 @@ class WordClassifier(ClassedModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return `symbols` and `kind` of `Sequences`.
 
-        forms (Sequence[str]), place (int64[words]): Unique forms, and the index of each word's
-            form.
+        forms (Sequence[str]), place (int64[words]): Unique forms, and each word's index there.
         more (Mapping[str, int32[words]]): Attributes of words that do not depend on the form.
         """
         table = self._rows.of(forms, self._row)
@@ -202,7 +201,7 @@ class WordClassifier(ClassedModel):
     # Training and prediction
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
-        """Learn from sequences. Return the numbers of early and of full updates."""
+        """Learn and return `counts` (`learn_outcomes`). RAISES (ValueError): If it is compact."""
         weights, counts = self.perceptron.begin_learning(), np.zeros(2, dtype=np.int64)
         board = new_board(self._reading, self._possible, weights.weights, search)
         learn_outcomes(board, weights, sequences, gold, _MARGIN, counts)
@@ -270,7 +269,7 @@ def _architecture(
         guided (bool): Whether to use the templates with guides.
         **settings: See `ClassifierSettings`.
         RETURNS (Model): Maps Docs to the outcome of each word (int32[words]), by greedy search.
-        RAISES (ValueError): If an element is unknown or a setting is invalid.
+        RAISES (ValueError): If a template (see `compile_reading`) or a setting is invalid.
         """
         checked, open_class = ClassifierSettings(**settings), task == tasks.TAGS
         vocabulary = VocabularySettings(

@@ -104,7 +104,7 @@ ALL, VOCABULARY, CANDIDATES = "all", "vocabulary", "candidates"
 
 
 def morphological_parts(outcome: str) -> list[str]:
-    """Return the part of speech in "Case=Nom|POS=NOUN", and each feature without and with it."""
+    """Return "POS=NOUN" of "Case=Nom|POS=NOUN" (or ""), and each feature without and with it."""
     features = outcome.split("|")
     pos = next((feature for feature in features if feature.startswith("POS=")), "")
     features = [feature for feature in features if feature != pos]
@@ -120,7 +120,7 @@ class ClassificationTask:
     possible (str): The possible outcomes of a word: `ALL`; those of the `VOCABULARY`; or
         `CANDIDATES`, its outcomes in training and those of words with the same ending.
     frequent (int): With `CANDIDATES`, words seen this often have only their outcomes in training.
-    parts (Callable | None): Splits an outcome into further parts (list[str]).
+    parts (Callable | None): Splits an outcome into parts (list[str]) with weights of their own.
     """
 
     outcome: str
@@ -161,7 +161,7 @@ def compile_reading(
     """Compile the templates of a task.
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
-    RETURNS (tuple[list[str], Reading]): The attributes, in the order of `Sequences.symbols`.
+    RETURNS (tuple[list[str], Reading]): The columns of `Sequences.symbols`, and the templates.
     RAISES (ValueError): If a template is invalid, see `compile_templates`.
     """
     elements = task.elements
@@ -219,7 +219,7 @@ def possible_outcomes(
 
 
 def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the symbols of guides by attribute (int32[words] each); unknown tags are `NONE`."""
+    """Return the symbols of guides by attribute (int32[words] each); unknown names are `NONE`."""
     steps = np.searchsorted(_STEPS, guides.tag_probability[:, 0], side="right").astype(np.int32)
     tags, heads = guides.tags[:, 0], guides.heads[:, 0]
     head_tag = np.where(heads == NONE, NONE, tags[heads + block_starts(offsets)]).astype(np.int32)

@@ -17,8 +17,8 @@ HEADS, TAGS = 4, 3
 class Sentences(NamedTuple):
     """Annotated sentences.
 
-    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence, `NONE`
-        for the root.
+    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence. The
+        root's head and label are `NONE`.
     offsets (int64[sentences + 1]): The first token of each sentence.
     """
 
@@ -64,7 +64,7 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
 
 
 def chunks(sentences: Sentences, words: int) -> Iterator[tuple[slice, Sentences]]:
-    """Yield slices of sentences with the sentences: at least one, and at most so many words."""
+    """Yield slices of fewer than `words` words, or of one sentence; only `offsets` is cut."""
     start, offsets = 0, sentences.offsets
     while start < len(offsets) - 1:
         end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + words)) - 1)

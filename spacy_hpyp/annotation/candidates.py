@@ -82,7 +82,7 @@ class Candidates:
 def lowered(
     heads: np.ndarray, labels: Sequence[str], words: Sequence[str], doc: Doc
 ) -> tuple[np.ndarray, list[str]]:
-    """Undo the lifting of arcs that decorated labels record (Nivre & Nilsson 2005)."""
+    """Return unlifted heads (int32[n], `NONE` for roots) and labels (Nivre & Nilsson 2005)."""
     if not any(nonproj.is_decorated(label) for label in labels):
         return heads, list(labels)
     places = np.arange(len(heads))
@@ -148,9 +148,9 @@ def write_candidates(
 def k_best(
     doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: bool = False
 ) -> list[tuple[Doc, float]]:
-    """Combine the candidates of sentences to the k best parses of a document.
+    """Combine the candidates of sentences into the k best parses of a document.
 
-    with_tags (bool): Whether to write the tags of candidates.
+    with_tags (bool): Whether to write the tags of candidates, and forget all probabilities.
     RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best
         first.
     """
@@ -178,7 +178,7 @@ def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[f
 
 
 def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
-    """Return the distinct parses of a final beam by log-probability, each with a derivation."""
+    """Return the log-probability in nats and a row of each distinct parse in a beam, best first."""
     rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
     _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     sums = np.full(len(first), -np.inf)

@@ -280,7 +280,7 @@ def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
 
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
-    """Write tags, heads, labels and log-probabilities of parses into Docs."""
+    """Write tags, heads, labels, probabilities and surprisals of parses into Docs."""
     write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
     _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     for doc, words in zip(docs, layout.words):
@@ -295,10 +295,11 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: E
 
 
 def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:
-    """Write values of `WRITTEN` into a Doc. White space has the probability 1.
+    """Replace the values of `WRITTEN` in a Doc.
 
     token (int64[words]): The positions of the words.
-    values (dict[str, float64[words]]): By attribute; NaN is not written.
+    values (dict[str, float64[words]]): By attribute; NaN is not written. White space has 0, but no
+        head_prob or tag_prob, and nothing beside NaN.
     """
     forget_all(doc)
     offsets = doc.to_array(IDX).tolist()
@@ -339,7 +340,7 @@ def write_trees(
 
     heads, labels (int32[words]): As in `Parses`.
     names (Sequence[str]): The labels by number.
-    head_probability (float64[words]): The probability that each arc is right; NaN is not written.
+    head_probability (float64[words]): The probability that each arc is right; NaN for unknown ones.
     """
     _write_arcs(docs, layout, heads, labels, names)
     for doc, words in zip(docs, layout.words):
@@ -369,8 +370,7 @@ def _write_arcs(
 
 
 def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
-    """Return TAG, DEP and HEAD of the white space of a Doc, which is attached to the word before
-    it.
+    """Return TAG, DEP and HEAD of a Doc's white space, which is attached to the word before it.
 
     White space at the beginning of a block is attached to the next word; if there is no word, to
     its first token.

@@ -97,16 +97,16 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
 
 
 def register_extensions() -> None:
-    """Register the extension attributes, once. They are None until a component writes them.
+    """Register the extension attributes, once. Values that no component has written are None.
 
     log_prob (tokens, spans, documents; nats): The token's contribution to the log-probability of
         the text, summed over the beam. A `head_outward_parser` writes that of whole sentences.
     surprisal (the same; bits): -log2 of the ratio of two prefix probabilities, the sum of
         `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
     head_prob, tag_prob (tokens): Probability that the arc without its label, and the tag, are
-        right. Arcs may be lifted ones.
+        right. Arcs may be lifted ones. Reading uncalibrated probabilities warns.
     sent_end_prob (tokens): Probability that a sentence ends with the token, by a learned tokenizer.
-    word_class (tokens): Path to the class of the word, see `text.word_classes`; "" if it has none.
+    word_class (tokens): Path to its class (`text.word_classes`); "" if none, None without classes.
     latent_state (tokens): Latent state, by `head_outward_states`.
     ud_words (tokens, documents): See `annotation.syntactic_words`.
     guide, hpyp_parses (documents): See `annotation.guides` and `annotation.user_data`.

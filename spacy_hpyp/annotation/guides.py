@@ -13,7 +13,7 @@ Any parser can write the dictionary `doc._.guide`, which is stored with the user
 - "label_names", "tag_names" (list[str]): Labels and tags. Labels of lifted arcs are decorated as
   by spaCy (Nivre & Nilsson 2005).
 
-Missing heads, tags and labels are -1, with the probability 0.
+Missing heads and tags are -1, with the probability 0. Unknown labels and those of roots are -1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
 
 
 def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
-    """Return the "tag_names" or "label_names" that the guides of some Docs have."""
+    """Return the "tag_names" or "label_names" in the guides of Docs; errors as of `read_guide`."""
     guides = [guide for guide in map(read_guide, docs) if guide is not None]
     return list(dict.fromkeys(name for guide in guides for name in getattr(guide, part)))
 
@@ -95,12 +95,12 @@ def block_guides(
     """Return the guides of the words of blocks, in the numbers of the component that reads them.
 
     Heads outside a word's block are left out. An unknown decorated label is taken for the one it
-    decorates; other unknown labels and tags are `NONE`.
+    decorates; other unknown labels and tags are `NONE`. Only `HEADS` heads and `TAGS` tags count.
 
     layout (Layout): The positions of the words in the Docs.
     labels, tags (Mapping[str, int]): The component's numbers.
     reader (str): The component's name, for errors.
-    RAISES (ValueError): If a Doc with words has no guide of its own.
+    RAISES (ValueError): If a Doc with words has no guide, or one about another number of tokens.
     """
     found = no_guides(len(layout.token))
     starts = block_starts(layout.offsets)[:, None]

@@ -41,7 +41,7 @@ class GoldSentence:
 
     words, tags (list[str]): Those of each token.
     heads (list[int]): Positions in the sentence, `NONE` for the root.
-    labels (list[str]): Labels of arcs, decorated where an arc was lifted (Nivre & Nilsson 2005).
+    labels (list[str]): Decorated where an arc was lifted (Nivre & Nilsson 2005); "ROOT" for a root.
     """
 
     words: list[str]

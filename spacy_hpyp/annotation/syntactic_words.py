@@ -123,12 +123,12 @@ def words_of_doc(doc: Doc) -> tuple[Word, ...]:
 
 
 def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
-    """Yield the tokens with several words, and these words."""
+    """Yield the tokens with several words, or one of another form, and their words."""
     return ((doc[i], words) for i, words in _analyses(doc).items())
 
 
 def has_multiword_tokens(doc: Doc) -> bool:
-    """Whether a token of a Doc has several words."""
+    """Whether a token of a Doc has several words, or one of another form."""
     return bool(_analyses(doc))
 
 
@@ -203,7 +203,7 @@ def to_word_doc(doc: Doc) -> Doc:
     """Return a Doc whose tokens are the words of another; the same Doc if it has no multiword
     tokens.
 
-    Values that components have written about a token with several words go to its last word.
+    A value about a token with several words goes to its last word, unless its words have their own.
     """
     analyses = _analyses(doc)
     if not analyses:
@@ -314,7 +314,7 @@ def write_back(words: Doc, doc: Doc) -> None:
 
 
 def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
-    """Return a Doc with the same text and no multiword tokens; the same Doc if it has none.
+    """Return a Doc of the same text whose only multiword tokens are `kept`, or `doc` if it is one.
 
     Words that spell their token, as those of "don't", become tokens. Other tokens are annotated as
     their highest words.
@@ -376,7 +376,7 @@ class WordsInFlight:
 
     @classmethod
     def of(cls, doc: Doc) -> "WordsInFlight":
-        """Return the words that were last written back, unless the Doc has changed since."""
+        """Return the words last written back, or new ones if the Doc has changed since."""
         found = cls._all.get(id(doc))
         is_current = found is not None and found._doc() is doc and found._is_current(doc)
         return found if is_current else cls(doc)

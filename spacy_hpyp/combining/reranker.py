@@ -86,8 +86,8 @@ def Reranker(**lists: Any) -> Model:
     """Build a head-outward model of given trees, and the weights of a `parse_reranker` (Sangati,
     Zuidema & Bod 2009).
 
-    The arguments are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read contexts that no
-    chart knows.
+    Arguments and errors are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read contexts that
+    no chart knows.
     """
     model = HeadOutward(**lists)
     model.attrs[RANKING] = Ranking()

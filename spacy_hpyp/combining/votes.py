@@ -72,7 +72,7 @@ def parses_of(doc: Doc, voters: Sequence[str], *, reader: str) -> list[KeptParse
     voters (Sequence[str]): The names of their parses in `doc._.hpyp_parses`; if the last one is
         missing there, it is the current parse.
     reader (str): The name of the component, for errors.
-    RAISES (ValueError): If the parse of a voter is missing.
+    RAISES (ValueError): If a Doc with tokens lacks a parse, or its guide has another length.
     """
     parses, guide = kept_parses(doc), read_guide(doc)
     if voters and voters[-1] not in parses and doc.has_annotation("DEP"):
@@ -99,7 +99,7 @@ def cast(
     """Return the choices of voters for the words of Docs, without white space.
 
     parses (Sequence[Sequence[KeptParse]]): Of each Doc with tokens, those of all voters. Sentences
-        are those of the first voter; heads in other sentences are `ABSENT`.
+        are those of the first voter; heads in other sentences or without a label are `ABSENT`.
     """
     voters = max(map(len, parses), default=0)
     columns = [[np.empty((0, voters), dtype=kind) for kind in [np.int32] * 3 + [np.float64] * 2]]
@@ -249,7 +249,7 @@ class Votes(StoredModel):
         return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
 
     def loss(self, ballots: Ballots) -> tuple[float, int]:
-        """Return minus the log-probability of the gold heads in nats, and their number."""
+        """Return minus the log-probability of gold heads in nats, and the number of voted words."""
         voters, gold = _with_gold(ballots)
         groups = self._tag_groups(voters)
         tags, _ = _best(groups, self._shares("tags", groups, {}), len(gold.tags))
@@ -386,7 +386,7 @@ def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Ballots]:
 
     voters (Sequence[str]): The names of their parses in `doc._.hpyp_parses`; the first decides on
         sentence boundaries. If empty, initialization takes the parses that the pipeline keeps
-        before the component.
+        before the component, and the current one.
     RETURNS (Model): Takes Docs with kept parses and returns the elected trees.
     RAISES (ValueError): If a voter is named twice.
     """

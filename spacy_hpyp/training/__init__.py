@@ -1,1 +1,1 @@
-"""Treebanks and raw text as what models learn from: sweeps, what is left out of them."""
+"""Training on treebanks and raw text: sweeps, calibration, leave-out annotation."""

@@ -57,7 +57,8 @@ def learn_confidence(
 ) -> None:
     """Calibrate arcs and tags by training sentences, as the model without them parses them.
 
-    sentences: By key, in order. If some are missing, as after an interruption, nothing changes.
+    model, search: A model without latent derivations, and a search with `marginals`.
+    sentences: By key, in order (int32[4, *]). If seated ones are missing, nothing changes.
     """
     rows = [rows for key, rows in sentences.items() if model.progress.seated.get(key)]
     if len(rows) < len(model.progress.seated) or not rows:
@@ -124,7 +125,7 @@ def _observe(
 
 
 def is_cross_fitted(progress: ParserProgress) -> bool:
-    """Return whether a treebank is too small for a part of it to be held out."""
+    """Return whether a treebank is too small to hold a part out, and no part is held out."""
     return progress.sentences < _CROSS_FITTED_BELOW and not progress.held_out
 
 
@@ -135,7 +136,7 @@ def is_held_out(progress: ParserProgress, key: bytes) -> bool:
 
 
 def learn_from_held_out(parser: TreeModel, learning: Learning, *, threads: int) -> None:
-    """Calibrate a parser by its held-out sentences."""
+    """Calibrate a parser by its held-out sentences, if there are any."""
     held_out = parser.progress.held_out
     if held_out:
         lessons = joined([held_out[key] for key in sorted(held_out)])
@@ -151,7 +152,7 @@ def learn_from_all(
     seed: int,
     threads: int,
 ) -> None:
-    """Calibrate a parser by all sentences, parsed by others that have not seen them."""
+    """Calibrate a parser by all sentences, if several, parsed by others that have not seen them."""
 
     def observe(fold: int) -> Observed:
         others = [key for key in lessons if key not in folds[fold]]

@@ -53,11 +53,11 @@ def learn_contrasts(
     """Fit the weights of pools so that right derivations are more probable than others of the same
     words.
 
-    model (JointModel): A model of pools with factored transitions; it stays as it is.
-    sentences (Mapping[bytes, int32[4, *]]): Rows of the treebank's sentences, by key in its order.
+    model (JointModel): With pools, factored transitions, no latent derivations; it stays as it is.
+    sentences (Mapping[bytes, int32[4, *]]): By key in the treebank's order; only seated ones count.
     weights (Mapping[str, Weights]): The initial weights, by distribution.
-    RETURNS (tuple): Means of the weights over all steps, and of the log-likelihood of a right
-        derivation in nats. Neither depends on the number of threads.
+    RETURNS (tuple): Moving averages of the weights, and the mean log-likelihood of a right
+        derivation in nats, -10 if the beam lost it. Neither depends on the number of threads.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
     scale = {"bucket": 1.0, "gate": GATE_LEARNING_RATE}

@@ -56,9 +56,7 @@ class JointTreebank(Treebank):
         )
 
     def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:
-        """Return the sentences of documents, to be visited; `visit` seats those that are not yet
-        seated.
-        """
+        """Return the sentences of documents for `visit`, which seats those not yet seated."""
         batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
         for key, rows in self.rows(documents):
@@ -84,6 +82,7 @@ def visit(
     has been drawn.
 
     latent (str, optional): None; "derivations", given trees and tags; or "parses", given words.
+    particles, threads (int): `particles` is read if `latent` is set, `threads` if it is not.
     RETURNS (tuple): See `CountModel.gibbs_step`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """

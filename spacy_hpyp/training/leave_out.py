@@ -40,7 +40,7 @@ def leave_out(
     search (Search): How they are parsed, with `guides`; each sentence by itself.
     rng (numpy.random.Generator): The source of randomness, a stream for each part.
     folds (int): How many parts there are, at least 2.
-    given_tags (bool): Whether to parse with gold tags; sentences without them have no guides.
+    given_tags (bool): Whether to parse with gold tags; unusable sentences then have no guides.
     progress (Callable[[int], None]): Called with the number of words of each part.
     RETURNS (tuple[Guides, int]): The guides of all words, with heads as positions in the sentence;
         and how many of the sentences the model has learned from.

@@ -53,8 +53,8 @@ def learn_from_text(
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
     YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
-    RAISES (ValueError): If there are no words, or the parser has not been trained or generates no
-        words.
+    RAISES (ValueError): At the first step, if the parser is untrained, generates no words or lacks
+        its word classes; at the end, if there were no words.
     """
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError(

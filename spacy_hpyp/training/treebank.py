@@ -71,7 +71,7 @@ class GoldCorpus(Seen[GoldSentence]):
             self.take(key, partial(read_gold, raw))
 
     def label_data(self) -> dict[str, list[str]]:
-        """Return the tags and labels that occur."""
+        """Return the sorted tags and labels of usable sentences, without the root's label."""
         tags, labels = set(), set()
         for sentence in self.usable.values():
             tags.update(sentence.tags)
@@ -140,7 +140,7 @@ class Treebank(Seen[np.ndarray]):
 
 
 def assign_folds(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
-    """Assign stretches of sentences to folds in turn.
+    """Assign stretches of sentences to folds in turn; return the distinct keys of each fold.
 
     order (Sequence[bytes]): The keys of the sentences in their order in the treebank.
     """

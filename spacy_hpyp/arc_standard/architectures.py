@@ -1,4 +1,4 @@
-"""Registered functions that a config is made of: the model and the rules for unknown words."""
+"""The registered architecture of the joint model, and its settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def HPYPModel(
         Without any, the label is part of the transition, as in the paper.
     **settings: See `ModelSettings`.
     RETURNS (Model): Maps Docs to their parses, by a search of its own.
-    RAISES (ValueError): If a context element is unknown or a setting is invalid.
+    RAISES (ValueError): If context lists (see `conditionals`) or a setting are invalid.
     """
     found = ModelSettings(**settings)
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)

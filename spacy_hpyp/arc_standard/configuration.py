@@ -1,15 +1,15 @@
 """Configurations of the arc-standard system, with ROOT at the bottom of the stack, as immutable
 records.
 
-A record is a stack item: its tag, word and position, its outermost children with the labels of
-their arcs, their number, and the record of the item *below* it. Every transition makes exactly one
-record, so the top item also stands for a whole configuration, with the word that was shifted
-*last*, and with the *previous* configuration and the *action* that led here, for a whole
-derivation. Stacks that share their lower part share the records.
+A record is a stack item: its tag, word and position (from 1 in each sentence, 0 for ROOT), its two
+outermost children on each side, the label of the outermost arc and the number of children there,
+and the record of the item *below* it. Every transition makes exactly one record, so the top item
+also stands for a configuration, with the word shifted *last*; and with the *previous* configuration
+and the *action* that led here, for a derivation. Stacks that share their lower part share records.
 
 Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row
-`ROOT` the initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words,
-labels or actions.
+`ROOT` the initial configuration. Tags, words and labels are symbols: 0 for NULL, 1 for ROOT, and
+numbers from 2 on. The action is its number.
 """
 
 import numpy as np
@@ -169,8 +169,8 @@ def execute(records, used, top, action, tag, word):
 
 @jitable
 def derivation(records, last, actions, tags):
-    """Write the derivation of configuration `last` into `actions` and `tags`; `NONE` follows the
-    actions if there is room.
+    """Write the derivation of configuration `last` into `actions` (int32[*]) and `tags` (int32[*]);
+    `NONE` follows the actions if there is room; further tags stay.
     """
     step, word = 0, 0
     record = last
@@ -194,7 +194,7 @@ def tree_of(actions, heads, labels):
     """Replay a derivation on word positions.
 
     actions (int32[2n]): A derivation of one sentence or several; if unfinished, `NONE` follows it.
-    heads, labels (int32[n]): Overwritten for words that are attached, with -1 for ROOT.
+    heads, labels (int32[n]): Overwritten for words that are attached; both -1 under ROOT.
     """
     stack = np.empty(len(heads), dtype=np.int32)
     depth = 0

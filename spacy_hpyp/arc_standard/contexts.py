@@ -3,20 +3,19 @@
 
 * words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest
   first;
-* steps, up to two: `left` and `right` to the outermost children, `left2` and `right2` to those
-  before them;
-* what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`),
-  `count` (of the children on a side, as in `s1.left.count`), `class` and `class:2` to `class:16`
-  (the path to the class of the word, or so many steps of it, see `text.word_classes`; after one
-  step at the most), and `distance` (of a stack item to the next one towards the front of the
-  sentence, for `s1` to the word that would be shifted next; in classes);
-* `depth` is the depth of the stack and `action` the transition before;
+* steps from a stack item, up to two: `left` and `right` to the outermost children, `left2` and
+  `right2` to those before them;
+* what is read: `tag`, `word`; `label` (of the arc to the outermost child: `s1.left.label`) and
+  `count` (of the children on a side, at most 4), both of stack items after one step at most before
+  the side; `class` and `class:N` (the path to the class of the word, or N steps of it, see
+  `text.elements`; after one step at most); and `distance` (from a stack item to the one above it,
+  for `s1` to the word that would be shifted next; in classes);
+* `depth` is the depth of the stack (at most 6), `action` the transition before (NULL at depth 1);
 * `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only;
   `next.direction` is the direction of the arc about to be labelled and exists for labels only.
 
 An item that does not exist has the symbol NULL. A *context row* holds the symbols of all elements
-that a pool's experts name, each once; an expert's context is a list of columns of that row. Classes
-are written behind the element.
+that a pool's experts name, each once; an expert's context is a list of columns of that row.
 """
 
 from collections.abc import Sequence
@@ -79,7 +78,7 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
 
 
 #: Every context element by its name: the start of its path, two steps (columns, or -1), and the
-#: column to read.
+#: column to read, or from `FIELDS` on a number of `CLASS_ATTRIBUTES`.
 ELEMENTS = _elements()
 
 
@@ -89,12 +88,13 @@ def compile_contexts(
     """Translate context lists of a distribution into arrays.
 
     experts (Sequence[Sequence[str]]): Element names of each expert, most important first.
+    distribution (str): Its name, as in `DISTRIBUTIONS`.
     gates (Sequence[str]): Names of elements that are read besides.
     RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts,
         depth]), positions in the context row, -1 past the end; and the positions of the gates
         (int32[gates]).
-    RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known
-    yet.
+    RAISES (ValueError): If a name is not known, is repeated within an expert, or is of another
+        distribution, see `NEXT_OF`.
     """
 
     def check(name: str) -> None:
@@ -114,21 +114,20 @@ def compile_contexts(
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-    """Append to each row what is read for each symbol of a word, if any row reads classes.
+    """Append to each row the class symbol of each symbol of a word, if any row reads classes.
 
     elements (int32[elements, 4]): Rows of `ELEMENTS`.
-    paths (Sequence[str]): The path to the class of each word of the vocabulary, as far as it is
-    known.
+    paths (Sequence[str]): The class path of each word of the vocabulary, "" if it has none.
+    RETURNS (int32[elements, 4 or 6 + words]): The rows.
     """
     return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
 
 @jitable
 def read_context(elements, records, top, known, row):
-    """Read a context row (int32[elements]) off a configuration.
+    """Read a context row (int32[elements], overwritten) off a configuration.
 
-    known (int): The tag of the next word or the direction of the arc to be labelled, if an element
-    names it.
+    known (int): The tag of the next word or direction of the arc to be labelled, if it is read.
     """
     second = records[top, column.BELOW]
     third = records[second, column.BELOW]
@@ -177,8 +176,8 @@ def read_context(elements, records, top, known, row):
 
 @jitable
 def _distance(position, front):
-    """The class of a distance: 1 to 3, 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from
-    nowhere.
+    """Return the class of a distance: 1, 2, 3, 4 to 5 (4), 6 to 9 (5), and 10 or more (6); 0 from
+    ROOT and from nowhere.
     """
     distance = front - position
     if position == 0:

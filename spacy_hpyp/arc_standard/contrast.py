@@ -2,7 +2,7 @@
 
     log p(derivation | words) = log p(derivation, words) - log of the sum over the final beam
 
-The gradient of the sum is the mean of the gradients of the beam's derivations, in proportion to
+The gradient of the last term is the mean of the gradients of the beam's derivations, weighted by
 their probabilities; an event that all of them share with the right one cancels out.
 """
 
@@ -27,12 +27,12 @@ _NEGLIGIBLE = 1e-3  # Smaller shares are passed over
 def add_contrasts(task: Task, chosen: np.ndarray, derivations: Derivations, joint: float) -> float:
     """Add the gradients of the conditional log-likelihoods of some sentences to those of the pools.
 
-    task (Task): The sentences, with factored transitions.
+    task (Task): The sentences, words as outcomes, with factored transitions.
     chosen (int64[*]): The numbers of the sentences to add.
-    derivations (Derivations): The right derivation of all of them.
-    joint (float): The share of the gradient of the right derivation with its words that is added,
-        too.
-    RETURNS (float): The sum of the log-likelihoods, in nats.
+    derivations (Derivations): The right derivations of all sentences of the task.
+    joint (float): The factor of the gradient of the joint log-likelihood, which is added, too.
+    RETURNS (float): The sum of the log-likelihoods, in nats; -10 for each right derivation that the
+        final beam does not hold.
     """
     records, total = new_records(), 0.0
     for block in chosen.tolist():

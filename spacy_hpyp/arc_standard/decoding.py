@@ -8,9 +8,9 @@ is decoded more than once:
 to four times the particles, as derivations that end a sentence elsewhere have to stay in the beam;
 but not without `future_cost`, when a word's probability must not depend on the words to come.
 2. Each sentence is decoded by itself.
-3. Neighbours that may plausibly be one sentence are decoded as one. The posterior probabilities of
-heads and tags are the mean over these possibilities, in proportion to the probabilities of the
-words.
+3. With `marginals`, neighbours that may plausibly be one sentence are decoded as one. The posterior
+probabilities of heads and tags are the mean over these possibilities, in proportion to the
+probabilities of the words.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +39,7 @@ from .search import Search
 # nats at which that becomes implausible.
 _QUICK = 10
 _IMPLAUSIBLE = 8.0
-# The factor of particles in the search for boundaries, and the largest number that it applies to.
+# The factor of particles in the search for boundaries, and the limit of their product.
 _TIMES, _MANY = 4, 200
 # Log odds beyond which nothing changes.
 _CERTAIN = 50.0
@@ -54,7 +54,7 @@ def only(blocks: Blocks, block: int) -> Blocks:
 
 
 def decode_block(task: Task, block: int, parses: Parses, records: np.ndarray) -> np.ndarray:
-    """Decode a block into `parses`; with `search.apart` only word probabilities.
+    """Decode a block into `parses` and `task.sums`; with `search.apart` only into the latter.
 
     RETURNS (int32[*, 16]): The records, for the next block.
     """
@@ -88,7 +88,7 @@ def decode_all(task: Task) -> Posterior:
 
 
 def decode(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
-    """Parse blocks of words by Algorithm 1. The result does not depend on the number of threads."""
+    """Parse blocks of words by Algorithm 1 and a frozen model, the same for any `threads`."""
     reading = search._replace(guides=False)
     search = search._replace(apart=False)
     is_open = _is_open(blocks)
@@ -116,10 +116,10 @@ def decode(parser: Distributions, blocks: Blocks, search: Search, threads: int =
 def segment(
     parser: Distributions, blocks: Blocks, search: Search, threads: int = 1
 ) -> tuple[Blocks, Parses]:
-    """Find the sentences of blocks.
+    """Find the sentences of blocks; not with `search.apart`, which finds no parses.
 
     RETURNS (tuple[Blocks, Parses]): The blocks cut into sentences; and the parses by which they
-        were found, for blocks in which sentences may begin.
+        were found, valid for blocks inside of which sentences may begin.
     """
     search = search._replace(marginals=False, consensus=False, guides=False)
     if search.future_cost > 0.0:

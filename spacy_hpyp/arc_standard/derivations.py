@@ -89,10 +89,10 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, work):
     """Return the exact log-probability of a sentence with its tags and its tree, summed over
     derivations.
 
-    words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
+    words, tags, heads, labels (int32[n]): The sentence, words as outcomes; the root's head is -1.
     limit (int): How many configurations may be kept at a step.
     RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high
-        enough. Heads that are not a projective tree with one root have probability 0.
+        enough; if not, -inf. It is -inf, too, without a projective tree with one root.
     """
     tree = gold_tree(heads, labels)
     by_action = reads_action(parser)

@@ -104,8 +104,8 @@ def event_of(distribution, factored, depth, action, tag, word):
 
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
-    depth (int): Of the stack before the action.
-    tag, word (int): The tag and word that a shift generates.
+    depth (int): Of the stack before the action, with ROOT.
+    tag, word (int): The tag and word (an outcome) that a shift generates.
     RETURNS (tuple[int, int, int]): `known` for `read_context`; the kind of the context, see
         `Pool.possible`; and the outcome, `NONE` if nothing is generated.
     """
@@ -131,8 +131,8 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
     """Return the distributions by name.
 
     is_classed (bool): Whether there are classes of words to read.
-    RAISES (ValueError): If a context element is not known, or a distribution that has to be there
-        has no list.
+    RAISES (ValueError): If a context element is invalid, see `compile_contexts`, or transitions or
+        tags have no list.
     """
     if not is_classed:
         contexts = replace(
@@ -167,8 +167,8 @@ class Derivations(NamedTuple):
 
 
 def static_derivations(sentences: Sentences) -> Derivations:
-    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is no projective
-    tree.
+    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is not a
+    projective tree with one root.
     """
     actions = np.empty(2 * len(sentences.words), dtype=np.int32)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
@@ -180,8 +180,8 @@ def static_derivations(sentences: Sentences) -> Derivations:
 
 
 class Generated(NamedTuple):
-    """The events of one distribution in derivations; `factored` if an action is a direction and a
-    label.
+    """The events of one distribution (a number) in derivations of words (int32[tokens]), sentences
+    at `offsets` (int64[sentences + 1]); `factored` if an action is a direction and a label.
     """
 
     distribution: int
@@ -202,7 +202,7 @@ def _read_events(generated, number, pool):
 
 @jitable
 def events_of(pool, distribution, factored, words, tags, actions):
-    """Run a derivation and read the events of one distribution."""
+    """Read the events of one distribution (Events) off a derivation, founding restaurants."""
     events = new_events(pool, len(actions))
     if distribution == LABEL and not factored:
         return events

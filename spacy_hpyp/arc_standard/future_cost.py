@@ -33,7 +33,7 @@ def word_probabilities(
     pool: Pool, tag_offsets: np.ndarray, candidate_tags: np.ndarray, outcomes: np.ndarray
 ) -> np.ndarray:
     """Return p(word | tag) for every word and candidate tag (float64[candidates]), by the first
-    expert that begins with the tag.
+    expert whose most important element is the tag; 1 if there is none.
     """
     found = np.ones(len(candidate_tags))
     expert = _expert_of(pool, "next.tag")
@@ -70,7 +70,7 @@ def _expert_of(pool: Pool, name: str) -> int:
 
 
 def _given_first(pool: Pool, expert: int, symbols: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield p(. | symbol) under an expert that reads its most important element alone."""
+    """Yield p(. | symbol) by an expert's most important element alone, always in one array."""
     table = pool.experts._replace(columns=np.ascontiguousarray(pool.experts.columns[:, :1]))
     row, out = np.empty(len(pool.elements), dtype=np.int32), np.empty(int(table.alphabet[0]))
     for symbol in symbols:
@@ -80,10 +80,11 @@ def _given_first(pool: Pool, expert: int, symbols: Sequence[int]) -> Iterator[np
 
 
 def future_costs(model: Distributions, blocks: Blocks, search: Search) -> np.ndarray:
-    """Return the heuristic of each tag of each word, times `search.future_cost`.
+    """Return the heuristic of each tag of each word.
 
-    RETURNS (float64[tokens, tags]): The log-probability of the words after each in its block, given
-        its tag, in nats, up to a constant of the block; 0 without a chain.
+    RETURNS (float64[tokens, tags]): `search.future_cost` times the log-probability, in nats, of the
+        words after each in its block given its tag; 0 without a chain. A word that the chain makes
+        impossible is passed over.
     """
     tags = max(model.chain.shape[1], 1, int(model.candidate_tags.max(initial=0)) + 1)
     heuristic = np.zeros((len(blocks.words), tags))

@@ -9,9 +9,9 @@ the end of the sentence, is distributed as
     p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift)
     sum over tags of p(tag) p(next | tag)
 
-and for the end with p(end) in place of the last factors. The sum is over all tags and words, and
-over attachments as long as what follows them has `NEGLIGIBLE` of the whole or more; what is left
-out below that, or with labels that are not tried, is shared out among the rest by normalising.
+and for the end with p(end) in place of the last factors. The sum is over all words, and over tags
+and attachments as long as they have `NEGLIGIBLE` of the whole or more; what is left out below that,
+or with labels that are not tried, is shared out among the rest by normalising.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ from .posterior import read_parse
 from .proposals import Task, action_probabilities, best_arcs, new_task
 from .search import Search
 
-#: In place of a head: the word is on the stack and has no head yet.
+#: In place of a head: the word has no head yet.
 OPEN = -2
 #: Continuations below this part of the prefix's probability are left out of the expectation.
 NEGLIGIBLE = 1e-6
@@ -54,7 +54,7 @@ _ROOM = 250_000_000
 class Increments(NamedTuple):
     """The states of a beam after each of the n words of a sentence.
 
-    size (int64[n]): How many derivations go on.
+    size (int64[n]): How many derivations go on; arrays of K mean nothing behind them.
     log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
     analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number
         have the same tags and arcs.
@@ -63,9 +63,9 @@ class Increments(NamedTuple):
     entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the
         distribution of what comes next, in bits.
     heads, labels, tags (int32[n, K, n]): The arcs and tags of each, as in `Parses`, but `OPEN`
-        for the head of a word that is on the stack. Without rows unless asked for.
+        for a head not yet known; tags of later words mean nothing. Without rows unless asked for.
     expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of
-        the next word of the vocabulary, or in the last column of the end of the sentence. One row,
+        the next outcome (word or class), or in the last column of the end of the sentence. One row,
         that of the last one, unless asked for.
     """
 
@@ -122,7 +122,7 @@ def _note_analyses(found, records, beam, word):
 
 @jitable
 def _add_arcs(records, record, weight, structure):
-    """Add the arcs that were attached after the last shift to their expected number and length."""
+    """Add the arcs between `record` and the shift before it to their expected number and length."""
     while record != ROOT and records[record, column.ACTION] != SHIFT:
         before = records[record, column.PREVIOUS]
         child = records[before, column.POSITION]
@@ -162,9 +162,10 @@ def _mixed(word, head, what):
 
 @jit
 def foresee(ahead, gathered, found, records, beam, word):
-    """Find the distribution of what comes next, and its entropy.
+    """Find the distribution of what comes next, and its entropy in bits, and enter it in `found`.
 
     ahead (Task): Words that may end anywhere, one more than there are.
+    word (int): How many words the derivations of `beam` have shifted.
     """
     expected = found.expected[min(word, len(found.expected) - 1)]
     work, options, end = ahead.work, ahead.work.options, len(ahead.outcomes)
@@ -252,7 +253,7 @@ def _add_up(pool, gathered, expected):
 
 
 def follow_block(task: Task, ahead: Task, gathered: Gathered, found: Increments) -> None:
-    """Run Algorithm 1 on the only block, with a look at the beam after each word; see `foresee`."""
+    """Run Algorithm 1 on the only block, and `foresee` before the first word and after each."""
     beam, records = np.empty(0, DERIVATION), new_records()
     records, beam = particle_filter(task, 0, 0, 0, beam, records, UNUSED)
     foresee(ahead, gathered, found, records, beam, 0)
@@ -265,14 +266,14 @@ def follow_block(task: Task, ahead: Task, gathered: Gathered, found: Increments)
 def follow(
     model: Distributions, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
 ) -> list[Increments]:
-    """Return what the beam holds after each word of some sentences (Increments).
+    """Return what the beam of a lexicalised model holds after each word of some sentences.
 
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `future_cost` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
     parses (bool): Whether to tell what has been attached and what is expected, too: memory grows
         with the square of a sentence's length.
-    RAISES (ValueError): If that would be too much memory.
+    RAISES (ValueError): If those of one sentence would take more than 3 GB.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
     search = search._replace(apart=False)

@@ -72,9 +72,9 @@ def visit_latent(
 
     model (Distributions): The pools while they learn, until more room is reserved.
     derivations (Derivations): Overwritten with the new ones.
-    seated (bool[sentences]): Whether a sentence is seated, with its derivation; others are added.
+    seated (bool[sentences]): Whether a sentence is seated with its derivation, or is added with it.
     totals (float64[distributions]): The log-probability of the events of each is added, in nats.
-    draws (int64[2]): The numbers of new derivations and of those that were accepted are added.
+    draws (int64[2]): The numbers of changed proposals and of those that were accepted are added.
     given_trees (bool): Whether only the order of the actions is latent.
     particles (int): The number of particles that draw a derivation.
     RETURNS (int): The number of sentences visited: fewer than there are if the next one was not
@@ -147,8 +147,7 @@ def _can_return(task, derivation):
 def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
-    RETURNS (tuple[bool, float]): Whether they were all seated, and log T(D) - log q(D) of this
-        distribution.
+    RETURNS (tuple[bool, float]): Whether they were all seated, and log T(D) - log q(D), in nats.
     """
     weight = 0.0
     for i in range(events.count[0] - 1, -1, -1):

@@ -33,7 +33,7 @@ class Options(NamedTuple):
     outcome: np.ndarray  # int32[*]
     probability: np.ndarray  # float64[*]
     particles: np.ndarray  # int64[*]: how many particles take each
-    heuristic: np.ndarray  # float64[*]: the promise of a tag, see `future_costs`; else 0
+    heuristic: np.ndarray  # float64[*]: the promise of a tag in nats, see `future_costs`; else 0
     priority: np.ndarray  # float64[*]: workspace
 
 

@@ -57,13 +57,13 @@ class TreeLogProbs(NamedTuple):
 class JointModel(CountModel):
     """A distribution over sentences with their tags, trees and derivations.
 
+    contexts (ContextLists): The context lists of each distribution.
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.hpyp.spelling`.
+    RAISES (ValueError): If a context list is invalid, see `conditionals`.
 
-    spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on
-        it.
-    confidence (Confidence | None): How posterior probabilities are to be taken; None until it
-        has been learned.
+    spelling (Spelling | None): How rare words are spelled, if they are. No derivation reads it.
+    confidence (Confidence | None): How posterior probabilities are to be taken, once learned.
     """
 
     with_classes = staticmethod(with_classes)
@@ -134,9 +134,9 @@ class JointModel(CountModel):
         """The model as if it had not learned from some sentences, to predict with: it cannot learn.
         This one stays as it is.
 
-        sentences (Sentences): As the static oracle derives them.
+        sentences (Sentences): Projective trees, seated with the static oracle's derivations.
         rng (numpy.random.Generator): The source of randomness.
-        RAISES (ValueError): If one is not seated.
+        RAISES (ValueError): If one is not, or the model is untrained or lacks its classes.
         """
         derivations = static_derivations(sentences)
         other = copy(self)
@@ -147,7 +147,7 @@ class JointModel(CountModel):
     # Derivations
 
     def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
-        """See `CountModel`; only the words and offsets of the sentences are read."""
+        """See `CountModel` and `check_classes`; of sentences only words and offsets are read."""
         self.check_classes()
         return Generated(
             distribution=DISTRIBUTIONS.index(name),
@@ -204,8 +204,8 @@ class JointModel(CountModel):
     def tree_log_probs(
         self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int
     ) -> TreeLogProbs:
-        """How probable sentences are together with their tags, their trees and the letters of rare
-        words.
+        """Return how probable sentences are with their tags, their trees and, if the model spells
+        them, the letters of rare words.
 
         sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the
             encoder has made of them.
@@ -220,15 +220,15 @@ class JointModel(CountModel):
     # Spelling
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        """Return the log-probability of words beyond that of their entries in the vocabulary, see
-        `hpyp.spelling.spell`.
+        """Return the log-probabilities of words given their numbers (int32[n]) in the vocabulary
+        (float64[n], nats), see `hpyp.spelling.spell`.
         """
         return spell(
             self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers]
         )
 
     def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
-        """`spell` of the words of Docs.
+        """Return `spell` of the words of Docs (float64[words], nats).
 
         numbers (int32[words]): Their numbers in the vocabulary.
         """
@@ -300,7 +300,7 @@ def tree_log_probs(parser: Distributions, sentences: Sentences, *, seed: int = 0
     The sum is exact where dynamic programming can afford it, and estimated by a particle filter
     elsewhere (for very few sentences, those whose words have very many dependents on both sides).
 
-    sentences (Sentences): Projective trees.
+    sentences (Sentences): Trees, words as numbers of the vocabulary; -inf if not projective.
     seed (int): Fixes the estimates.
     """
     work = new_workspace(parser, remembered=_REMEMBERED)

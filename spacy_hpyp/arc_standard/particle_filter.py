@@ -64,9 +64,10 @@ _ROUNDING = 1e-12
 def particle_filter(task, block, first, last, beam, records, rng):
     """Pass over words `first` to `last` - 1 of a block of n words; pass n ends the derivations.
 
-    task (Task): The model, the blocks, and how to search; `task.sums` is overwritten.
+    task (Task): The model, the blocks, and how to search. The words are added to `task.sums`, but
+        not with `SYSTEMATIC`. With `search.apart`, `first` has to be 0.
     beam (DERIVATION[*]): The derivations before word `first`; not read if that is 0.
-    records (int32[*, 16]): Room for configurations; a larger array is made when needed.
+    records (int32[*, 16]): Their configurations, and room; a larger array is made when needed.
     rng (numpy.random.Generator): The source of randomness of `SYSTEMATIC`.
     RETURNS (tuple): The records, and the beam after the last pass.
     """
@@ -220,9 +221,9 @@ def is_full(records, used, beam, size, shifted, count, more):
 
 @jitable
 def make_room(records, used, beam, size, shifted, count, more):
-    """Forget the records that no derivation needs, and make arrays longer.
+    """Make arrays longer. If records are full, forget those that no derivation needs.
 
-    At least half of the records are free then: time grows with the number of records made.
+    At least half of them are free then: time grows with the number of records made.
     RETURNS (tuple): The records, how many are left, and both beams.
     """
     while size + more > len(beam):
@@ -261,7 +262,7 @@ def expected_weight(d, search):
 
 @jitable
 def is_hopeless(d, best, search):
-    """Whether a derivation cannot get a particle in the selection step.
+    """Whether a derivation is unlikely to get a particle in the selection step.
 
     best (float64[*]): The highest `expected_weight` of the pass; with `TOP` the K highest, in
     order.
@@ -280,7 +281,7 @@ def is_hopeless(d, best, search):
 
 @jitable
 def note(best, expected):
-    """Enter the expected weight of a derivation that has shifted the word into `best`."""
+    """Enter the expected weight of a derivation that has ended or shifted the word into `best`."""
     place = len(best)
     while place > 0 and best[place - 1] < expected:
         if place < len(best):
@@ -395,7 +396,7 @@ def share(k, probability, mass):
 
 @jitable
 def select(task, i, end, beam, size, sentences, ended, best, rng):
-    """Choose the derivations that go on, and add the word to `task.sums`.
+    """Choose the derivations that go on, and add the word to `task.sums` unless `SYSTEMATIC`.
 
     RETURNS (tuple): The numbers of derivations and of sentences left.
     """
@@ -423,13 +424,13 @@ def select(task, i, end, beam, size, sentences, ended, best, rng):
 
 @jitable
 def reallocate(beam, particles, search):
-    """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
+    """Reallocate K particles by k * theta, drop derivations without any, and multiply by `spread`.
 
     k * theta counts the past again at each step, and soon one derivation has all particles. That
     serves the search for the best one; for marginals, K particles are shared by theta ** (1 /
-    temperature) alone. Derivations that delay attachments are under-penalised, so theta is reduced
-    by the expected cost of each open word. RETURNS (int): How many derivations are left, at least
-    one.
+    temperature) alone. Derivations that delay attachments are under-penalised, so theta is replaced
+    by `expected_weight`.
+    RETURNS (int): How many derivations are left, at least one.
     """
     temperature, highest, mass = search.temperature if search.marginals else 1.0, -inf, 0.0
     for d in beam:
@@ -464,8 +465,8 @@ def reallocate_sentences(beam, size, sentences, search):
     """Reallocate the particles of each sentence of running text, give up improbable sentences, and
     append the sentence that begins next.
 
-    A sentence gets more particles than in proportion to its probability, as it may become the
-    probable one. RETURNS (tuple): The numbers of derivations and of sentences left.
+    Improbable sentences get more than their proportion of particles, as they may become probable.
+    RETURNS (tuple): The numbers of derivations and of sentences left, with the next one.
     """
     total, part, before = expected_sum(beam[:size], search), np.empty(size, DERIVATION), size
     kept, size, left = beam[:before].copy(), 0, 0
@@ -590,7 +591,7 @@ def log_add(total, weight):
 def add_word(sums, word, prefix):
     """Enter the parts of a word that has been generated (Roark et al. 2009), see `Parses`.
 
-    prefix (float): The log-sum of the weights after it.
+    prefix (float): The log-sum of the weights after it, in nats.
     """
     # Both parts are 0 at most: a positive value is a rounding error.
     tagged = sums.tagged[0]

@@ -24,9 +24,7 @@ def read_parse(records, last, heads, labels, tags):
 
 @jit
 def read_posterior(records, beam, n, temperature):
-    """Return the Posterior of a final beam of n words; log-weights are divided by the
-    temperature.
-    """
+    """Return the Posterior of a final beam of n words; `probability` alone has the temperature."""
     heads = np.empty((len(beam), n), dtype=np.int32)
     labels, tags = np.empty_like(heads), np.empty_like(heads)
     log_weight, probability = np.empty(len(beam)), np.empty(len(beam))
@@ -42,7 +40,7 @@ def read_posterior(records, beam, n, temperature):
 
 @jitable
 def find_agreement(probability, one, other, agreement):
-    """Find how probable it is that a word has the two outcomes that each derivation gives it."""
+    """Find how probable the two outcomes are that each derivation gives a word (float64[m])."""
     m = len(probability)
     place = np.empty(m, dtype=np.int64)
     mass = np.empty(m)
@@ -67,8 +65,8 @@ def choose(posterior, consensus, heads, labels, tags):
     (Kumar & Byrne 2004), into `heads`, `labels` and `tags` (int32[n]).
 
     The loss is the number of words with a wrong head or label, so the tree is the one with most in
-    common with those of all derivations, in proportion to their probabilities. Each word has its
-    most probable tag.
+    common with those of all derivations, in proportion to their probabilities. With `consensus`,
+    each word has its most probable tag.
     """
     m, n = posterior.heads.shape
     probability = posterior.probability
@@ -94,7 +92,7 @@ def choose(posterior, consensus, heads, labels, tags):
 
 @jitable
 def highest(values):
-    """The place of the first of the highest values; Numba would import SciPy for its own."""
+    """Return the place of the first of the highest values; Numba's would import SciPy."""
     best = 0
     for i in range(1, len(values)):
         if values[i] > values[best]:

@@ -55,7 +55,7 @@ class Sums(NamedTuple):
     syntactic: np.ndarray  # float64[tokens]
     lexical: np.ndarray  # float64[tokens]
     log_probability: np.ndarray  # float64[tokens]
-    tagged: np.ndarray  # float64[1]: log-sum of the weights that generate this word with any tag
+    tagged: np.ndarray  # float64[1]: log-sum of the weights after the tag, before the word itself
     before: np.ndarray  # float64[1]: the log-sum of the weights after the word before
 
 
@@ -69,7 +69,7 @@ class Task(NamedTuple):
     sums: Sums
     blocks: Blocks
     outcomes: np.ndarray  # int32[tokens]: the words as outcomes
-    heuristic: np.ndarray  # float64[tokens, tags]: see `future_costs`
+    heuristic: np.ndarray  # float64[tokens, tags]: see `future_costs`; empty for sampling
     gold: GoldTree  # Of the only block, if its tree is given; else empty
     retained: Derivations  # Of the only block: what one particle follows; else `NONE`
 
@@ -111,7 +111,7 @@ def sampling_task(
 ) -> Task:
     """Make the task of drawing derivations of one sentence.
 
-    words (int32[n]): The words as outcomes; also those that have candidate tags.
+    words (int32[n]): The words as outcomes, by which their candidate tags are found, too.
     tree (tuple[int32[n], int32[n], int32[n]] | None): Tags, heads and labels, if they are given.
     RETURNS (Task): Its caller writes a derivation to retain into `task.retained`.
     """
@@ -195,7 +195,7 @@ def best_tags(task, records, top, word, particles):
     """Enter the tags that may get one of the particles in `task.work.options`.
 
     RETURNS (tuple[int, float]): How many there are; and p(tag) summed over all tags that the word
-        may have, entered or not.
+        may have, entered or not; 1 with a gold tree.
     """
     options, query, given = task.work.options, task.work.tag, task.blocks.tags[word]
     if len(task.gold.heads) > 0:
@@ -304,8 +304,8 @@ def _best_labels(model, records, top, direction, work):
 def _score_tags(task, records, top, word, negligible, slot):
     """Compute the result of `best_tags` in a slot of the memo.
 
-    Tags are chosen by p(tag) p(word | tag) and their promise for the words to come, without those
-    whose share beside the best one's is `negligible`.
+    Tags are chosen by p(tag) p(word | tag) and their promise for the words to come. Those below
+    `negligible` of the best one, with p(word | tag) without further context, are left out.
     """
     model, work, heuristic = task.model, task.work, task.heuristic[word]
     memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]

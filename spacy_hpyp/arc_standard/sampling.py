@@ -35,7 +35,7 @@ from .proposals import find_arcs, find_directions
 
 
 def with_every_tag(model: Distributions, tags: int) -> Distributions:
-    """Return a model whose words may have any of the tags."""
+    """Return a model, for sampling only, whose words may have each of so many tags."""
     words = len(model.tag_offsets) - 1
     offsets = np.arange(0, (words + 1) * tags, tags)
     return model._replace(
@@ -48,10 +48,10 @@ def sample_derivation(task, rng, actions, tags):
     """Draw a derivation of a sentence from its posterior by a particle filter.
 
     task (Task): See `sampling_task`.
-    actions (int32[2n]), tags (int32[n]): Overwritten with one of the final particles, drawn by its
-    weight. RETURNS (float): The log of the estimate of the probability of the words, in nats; with
-        a given tree, of the words, tags and tree. Without a retained derivation the estimate (not
-        its log) is unbiased.
+    actions (int32[2n]), tags (int32[n]): Overwritten with a final particle drawn by its weight.
+    RETURNS (float): The log of the estimate of the probability of the words, in nats; with a given
+        tree, of the words, tags and tree. Without a retained derivation the estimate (not its log)
+        is unbiased. If no particle is left, -inf, and nothing is overwritten.
     """
     records = new_records()
     records, beam = search_block(task, np.int64(0), records, rng)
@@ -68,7 +68,7 @@ def sample_derivation(task, rng, actions, tags):
 
 
 class Derivation(NamedTuple):
-    """A drawn sentence: actions (int32[2n]), tags (int32[n]) and words (int32[n])."""
+    """A drawn sentence: actions (int32[2n]), tags (int32[n]) and words as outcomes (int32[n])."""
 
     actions: np.ndarray
     tags: np.ndarray
@@ -78,7 +78,7 @@ class Derivation(NamedTuple):
 @jitable
 def draw_word(pool, row, scratch, out, rng):
     """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its
-    words.
+    words; `out` (float64[alphabet]) is overwritten.
     """
     mass = find_shares(pool, row, scratch)
     expert = draw(scratch.weight, mass, rng)

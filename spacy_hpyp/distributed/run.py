@@ -20,7 +20,7 @@ from ..storage import replace_file, replacing
 ENDINGS = (".txt", ".conllu")
 # Repetitions of a shard whose worker died.
 _REPEATED = 2
-# Tasks and results of Ray are small: paths and messages.
+# Bytes of Ray's object store: tasks and results are small, paths and messages.
 _OBJECTS = 100_000_000
 # The largest number of blocks of shards that Ray Data tracks.
 _BLOCKS = 10_000
@@ -30,7 +30,7 @@ Write = Callable[[Path, str, TextIO], None]
 
 
 class Shard(NamedTuple):
-    """A file to work on, with the prefix of its sentences' names and its size in bytes."""
+    """A numbered file to work on, the prefix of its sentences' names, and its size in bytes."""
 
     number: int
     path: str
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
     load (Callable[[], Write]): Loads the pipeline, once in each worker.
     folder (Path): The output folder.
-    ending (str): The ending of the names of output files.
+    ending (str): The ending of the names of output files, without its dot.
     """
 
     load: Callable[[], Write]
@@ -51,7 +51,7 @@ class Task(NamedTuple):
     ending: str
 
     def begin(self, run: dict[str, Any]) -> None:
-        """Note what the run is made of. RAISES (ValueError): If the folder has another run."""
+        """Note what the run is made of, in JSON. RAISES (ValueError): If the folder has another."""
         path = self.folder / "_run.json"
         begun = json.loads(path.read_bytes()) if path.exists() else run
         for name, value in run.items():
@@ -77,9 +77,9 @@ class Task(NamedTuple):
 
 
 def find_shards(paths: Iterable[Path], endings: Sequence[str] = ENDINGS) -> list[Shard]:
-    """Find the files to work on.
+    """Find the files to work on, each of them once.
 
-    paths (Iterable[Path]): Files, and folders of files with one of the endings.
+    paths (Iterable[Path]): Any files, and folders with files of one of the endings, at any depth.
     RAISES (ValueError): If there is no such file at one of them.
     """
     found: dict[Path, None] = {}
@@ -121,7 +121,7 @@ class Worker:
             self._problem = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        """Work on the shard of a batch, and return the problem, if there is one."""
+        """Work on the only shard of a batch. RETURNS: The problem, or "", as `problem`."""
         shard = Shard(**{name: column.tolist()[0] for name, column in batch.items()})
         problem = self._problem
         if not problem:
@@ -134,7 +134,7 @@ class Worker:
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Connect to a Ray cluster.
+    """Connect to a Ray cluster, unless connected already, and yield the module.
 
     address (str): "local" starts one on this machine; "auto" is the one that runs on it; others as
         of `ray.init`.
@@ -159,11 +159,11 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def run_shards(ray: Any, task: Task, shards: Sequence[Shard], workers: int | None) -> Iterator[str]:
-    """Have workers make the output of shards. A worker that dies is replaced, and its shard
-    repeated twice.
+    """Have workers make the output of shards, at least one. A worker that dies is replaced, and its
+    shard repeated up to twice; a shard that still kills its worker yields nothing.
 
     ray (module): Ray, which is connected.
-    workers (int | None): The number of workers; one for each core of the cluster by default.
+    workers (int | None): The largest number of workers; by default, the cores of the cluster.
     YIELDS (str): For each shard that has ended the problem, or "".
     """
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)

@@ -20,14 +20,14 @@ _LONGEST = 6
 _ENOUGH = 10
 # The largest number of outcomes of an ending.
 _MOST = 24
-# Prefixes of endings; alone, they are endings of all words.
+# Prefixes of endings of capitalised and other words; alone, each is an ending of all of these.
 _CAPITAL, _OTHER = "^", "-"
 
 
 class WordOutcomes:
     """Kinds of words, and their possible outcomes.
 
-    forms (list[str]): Known words, the first kinds.
+    forms (list[str]): Known words, folded, the first kinds.
     endings (list[str]): Endings of words, the other kinds; every word has one of them.
     offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind by frequency; those
         of a word before those of its ending.
@@ -44,7 +44,7 @@ class WordOutcomes:
     def collect(cls, words: Iterable[tuple[str, int]], frequent: int) -> "WordOutcomes":
         """Learn from words with their outcomes.
 
-        words (Iterable[tuple[str, int]]): At least one.
+        words (Iterable[tuple[str, int]]): Each token with its outcome; at least one.
         frequent (int): Words seen so often have no other outcomes than those seen.
         """
         counts: dict[str, Counter[int]] = {}

@@ -32,15 +32,15 @@ def compile_lists(
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Find the elements to read, and the columns of each list.
 
-    lists (Sequence[Sequence[str]]): Lists of names, most important first.
-    known (Collection[str]): The elements that there are.
+    lists (Sequence[Sequence[str]]): Lists of names, the most important name first.
+    known (Collection[str]): The names of all elements.
     reader (str): The name of the lists, for errors.
     more (Sequence[str]): Further elements to read.
     joined (int): The number of elements that `+` may join.
     check (Callable): Raises an error if an element may not be read.
     RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names of the row; the
         columns of each list, -1 past its end; and the columns of `more`.
-    RAISES (ValueError): If a name is unknown, or is repeated within a list.
+    RAISES (ValueError): If an element is unknown, or is repeated within a list, joined or not.
     """
     names: list[str] = []
     for own in lists:
@@ -77,7 +77,7 @@ class FormRows(dict[str, bytes]):
     def of(self, forms: Sequence[str], find: Callable[[str], Iterable[int]]) -> np.ndarray:
         """Return the rows of forms (int32[*, columns]).
 
-        find (Callable): Returns the numbers of a form. It is not kept, to avoid a cycle.
+        find (Callable): Returns a row of numbers from 0 to 2^32 - 1. Not kept, to avoid a cycle.
         """
         if len(self) > _KEPT_FORMS:
             self.clear()
@@ -124,8 +124,8 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
 
 
 def number_paths(paths: Sequence[str]) -> np.ndarray:
-    """Number the word classes, and as many steps of their paths as `CLASS_ATTRIBUTES` has, after
-    the symbols of words (int32[symbols, *]).
+    """Number the class paths of words, cut to each length in `CLASS_ATTRIBUTES`, after the symbols
+    of words (int32[symbols, attributes]).
 
     paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the
         symbol is read.
@@ -152,8 +152,8 @@ def with_class_symbols(
     column (int), first (int): The column of what is read, and its value for the first of
         `CLASS_ATTRIBUTES`.
     paths (Sequence[str]): As of `number_paths`.
-    RETURNS (int32[elements, * + symbols]): Each row with the number read for each symbol; the same
-        rows if none reads classes.
+    RETURNS (int32[elements, * + symbols]): Each row with the number read for each symbol, 0 in
+        other rows than those of classes; the same rows if none reads classes.
     """
     is_class = elements[:, column] >= first
     if not is_class.any():

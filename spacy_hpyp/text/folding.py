@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from spacy.lang.norm_exceptions import BASE_NORMS
 
-# Quotes and dashes by spaCy's norms, and those that spaCy leaves out.
+# Quotes and dashes by spaCy's norms, those that spaCy leaves out, and spaces.
 _PLAIN = {
     **{
         ord(mark): norm
@@ -25,7 +25,7 @@ _PLAIN = {
 }
 #: All spellings of quotes and apostrophes except the plain ones.
 QUOTES = "".join(chr(code) for code, norm in _PLAIN.items() if norm in ("'", '"'))
-# Soft hyphens, joiners, direction marks, variation selectors, byte order marks.
+# Soft hyphens, joiners, direction marks, variation selectors, byte order marks, tag characters.
 _UNSEEN = "\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 _UNSEEN += "\U000e0020-\U000e007f"
 _ONE_UNSEEN = re.compile(f"[{_UNSEEN}]")
@@ -56,11 +56,11 @@ def plain(character: str) -> str:
 
 
 def compose(text: str) -> tuple[str, np.ndarray, np.ndarray]:
-    """Compose the accents of a text, and leave unseen characters out, but for those between white
-    space.
+    """Compose the accents of a text, and leave unseen characters out, except between white space.
 
-    RETURNS (tuple[str, int64[n + 1], bool[n]]): The text; where each of its characters begins in
-        the given one, and its length; and whether each begins a grapheme cluster.
+    RETURNS (tuple[str, int64[n + 1], bool[n]]): The text; where each of its characters, or its
+        changed cluster, begins in the given one, and the length of that; and whether each begins a
+        cluster.
     """
     place = np.arange(len(text) + 1)
     if text.isascii():
@@ -102,7 +102,7 @@ def _begin_clusters(text: str) -> np.ndarray:
 
 @lru_cache(1 << 12)
 def _continues(character: str) -> int:
-    """Return 1 for a character in a cluster, 2 for a regional indicator, 3 for space, else 0."""
+    """Return 1 for continuing a cluster, 2 for a regional indicator, 3 for space, else 0."""
     code = ord(character)
     if character.isspace():
         return 3

@@ -1,7 +1,7 @@
 """Rules that make lemmas of words, by spaCy's edit trees (Chrupała 2008).
 
 An edit tree says which parts of a word stay and how others change. A pair of a word and its lemma
-names it. Trees are of lower-case words if the lemma is in lower case.
+names it. Trees read lower case for lemmas in lower case, and capitalised ones of words in capitals.
 """
 
 from collections.abc import Iterable

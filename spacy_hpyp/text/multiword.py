@@ -74,7 +74,7 @@ class Rule(NamedTuple):
         """Return the words of a token, or None if the rule does not apply to it.
 
         The stem keeps its capitals. The first word begins with one if the token does, and all words
-        are in capitals if it is.
+        are in capitals if it is, unless it is a single character.
         """
         lower, words = token.lower(), list(self.others)
         if self.stem < 0:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# The number of words to gather before counting: memory grows with different n-grams, not with the
-# text.
+# Words to gather before counting: memory grows with different n-grams, not with the text.
 _WAITING = 1 << 22
 
 
@@ -16,7 +15,7 @@ class NGrams(NamedTuple):
 
     words (list[str]): Different words, sorted; "" at the head of them stands for the border of
         sentences.
-    rows (int32[m, n]): Different n-grams, sorted, by the numbers of their words.
+    rows (int32[m, n]): Different n-grams, sorted: the numbers of their words, the last word first.
     counts (int64[m]): The count of each.
     """
 
@@ -25,7 +24,7 @@ class NGrams(NamedTuple):
     counts: np.ndarray
 
     def tokens(self) -> Iterator[list[str]]:
-        """Yield each word that n-grams begin with, in as many copies as it is there."""
+        """Yield for each word but the border a list of as many copies as the text has."""
         often = np.bincount(self.rows[:, 0], self.counts, len(self.words)).astype(np.int64)
         return ([word] * count for word, count in zip(self.words[1:], often[1:].tolist()))
 
@@ -47,10 +46,11 @@ def _rows(text: np.ndarray, order: int) -> np.ndarray:
 
 
 def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
-    """Count the n-grams of a text, which is read once: those that end with a word, or with an end
-    of a sentence.
+    """Count the n-grams of a text that end with a word, or with an end of a sentence.
 
-    sentences (Iterable[Sequence[str]]): The words of each sentence; empty sentences are left out.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, read once; empty sentences are
+        left out. No word is "".
+    order (int): The length of n-grams, n.
     """
     number = {"": 0}
     waiting = array("i", [0])

@@ -12,8 +12,8 @@ def paragraphs_of(
 ) -> Iterator[tuple[int, str]]:
     """Join the lines of a text to paragraphs.
 
-    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line
-    ends are left as they are. A byte order mark at the beginning is left out.
+    An empty or white line ends a paragraph. One of more than 20,000 characters is cut, at white
+    space if possible. Line ends stay. A byte order mark at the beginning is left out.
 
     lines (Iterable[tuple[int, str]]): Each line with its place, the number of characters before it.
     per_line (bool): Whether every line that is not empty is a paragraph, however long.

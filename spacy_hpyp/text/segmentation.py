@@ -36,7 +36,7 @@ from .segmentation_features import (
 # Decisions at a character. The last column of weights is for sentences.
 _GOES_ON, _ENDS, _ENDS_WORD = range(3)
 _TOKEN_OUTCOMES, _SENTENCE = 3, 3
-# Rows of the table of weights, and passes over the training data.
+# Rows of the table of weights, passes over the training data, and the share of dropped features.
 _PLACES, _EPOCHS, _DROPOUT = 1 << 18, 10, 0.1
 # AdaGrad's step and its initial sum of squared gradients, for tokens and for sentences. Features of
 # sentences are less informative: with initial sums near 0, rare ones would get large weights.
@@ -221,7 +221,7 @@ class Segmenter:
             raise ValueError("There are no tokens to learn from.")
         known = {word for word, count in seen.items() if count >= _OFTEN[0]}
         words = sorted({*(classes or ()), *known})
-        # Words of raw text count as more frequent.
+        # With raw text, all bins move up: the first one is then for words seen less than twice.
         often = np.searchsorted(_OFTEN, [seen[word] for word in words], side="right")
         often += classes is not None
         of_class = [] if classes is None else [_number_class(classes.get(word)) for word in words]
@@ -252,7 +252,7 @@ class Segmenter:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the model as arrays by name, with weights rounded to 16 bits."""
+        """Return the parts of the model by name, with weights rounded to 16 bits."""
         # Their order in the table depends on the order in which they were entered.
         words = np.flatnonzero(self.weights.words)
         words = words[np.argsort(self.weights.words[words])]
@@ -279,7 +279,7 @@ def _number_class(path: str | None) -> int:
 
 
 def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:
-    """Round weights of hashed features to 16 bits, and leave out rows of zeros."""
+    """Return the rows of weights (float16) that do not round to 0, and their places (uint32)."""
     rounded = weights.astype(np.float16)
     place = np.flatnonzero(rounded.reshape(len(rounded), -1).any(axis=1))
     return {"places": place.astype(np.uint32), "weights": rounded[place]}

@@ -19,7 +19,7 @@ from .folding import compose, plain
 
 #: Characters before and after a text that features may read.
 MARGIN = 6
-#: Kinds of characters; letters stand together.
+#: Number of kinds of characters; those of white space come first.
 KINDS = 19
 _SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = range(9)
 _FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER, _HAN, _HIRAGANA, _KATAKANA = (
@@ -37,7 +37,7 @@ _BY_CATEGORY = {
 _BY_CHARACTER = {
     "\n": _LINE_END,
     **dict.fromkeys(".!?…।。！？؟", _FULL_STOP),
-    # A dash separates words like a comma; the dash in folded text is a hyphen.
+    # These dashes separate words like a comma; features do not fold them to a hyphen.
     **dict.fromkeys(",;:،、—―", _COMMA),
     **dict.fromkeys("'’\"", _QUOTE),
 }
@@ -88,7 +88,7 @@ class PaddedText(NamedTuple):
     exact, lowered (int64[n + 1]): Hashes of all prefixes, as written and in lower case.
     power (int64[n + 1]): Powers of the base of these hashes.
     begin, end (int64[n]): Bounds of the chunk around each character; white space is empty.
-    following (int64[n]): The next character that is no white space.
+    following (int64[n]): The next character that is no white space, n - 2 if there is none.
     """
 
     place: np.ndarray
@@ -195,7 +195,7 @@ def _place_of(words, word):
 
 @jit
 def enter_words(weights, words, often, of_class):
-    """Enter words into a table with room for them."""
+    """Enter hashes of words, their frequencies and classes into a table with room for them."""
     for i in range(len(words)):
         place = _place_of(weights.words, words[i])
         weights.words[place] = words[i]
@@ -218,7 +218,7 @@ def may_go_on(weights, padded, i):
 
 
 def find_joins(padded: PaddedText, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return `joins` of `Weights` for a text, given the bounds of its tokens in composed text."""
+    """Return `joins` of `Weights` for a text, given the bounds of its tokens in the padded text."""
     joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
     last = np.flatnonzero(padded.following != np.arange(1, len(padded.kind) + 1))
     token = np.searchsorted(starts, last, side="right") - 1
@@ -297,8 +297,7 @@ def _write_character_features(places, padded, i, stop):
 
 @jitable
 def _finish(places, weights, first, templates, words, here, own):
-    """Write features of the classes of a word and of the next one, if there are classes, and make
-    all features places in the table.
+    """Write features of the classes of a word and the next, if any; map all features to places.
 
     first (int), templates (int): The number of the first template, and how many read no classes.
     words (tuple[int, int]): The places of the two words in the table of words.
@@ -314,11 +313,11 @@ def _finish(places, weights, first, templates, words, here, own):
 
 @jitable
 def find_token_features(places, weights, padded, i, token, before):
-    """Find the features that tell whether a token ends with a character.
+    """Find the features that tell whether a token or word ends with a character.
 
     places (int64[templates]): Overwritten by the rows of the features in the table of weights.
     i (int): The character; it is no white space.
-    token, before (int): The beginnings of its token and of the token before.
+    token, before (int): The beginnings of its word and of the word before; tokens may have several.
     """
     lower, kind = padded.lower, padded.kind
     begin, end = padded.begin[i], padded.end[i]
@@ -367,8 +366,9 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
 
     places (int64[templates]): Overwritten as in `find_token_features`.
     i (int): The token's last character.
-    token, before (int): The beginnings of the token and of the one before in its sentence, if any.
-    length (int): The number of tokens before it in its sentence.
+    token, before (int): The beginnings of its last word and of the word before in its sentence, if
+        any; else both are the same.
+    length (int): The number of words before the last one in its sentence.
     """
     lower, kind = padded.lower, padded.kind
     begin, end = padded.begin[i], padded.end[i]

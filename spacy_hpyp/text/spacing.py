@@ -15,7 +15,7 @@ def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool
 
     Straight quotes open and close in turn.
 
-    words (Sequence[str]): The words.
+    words (Sequence[str]): The words, none of them empty.
     separated (bool): Whether the writing system separates words.
     RETURNS (list[bool]): One value for each word; the last is False.
     """

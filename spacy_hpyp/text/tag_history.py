@@ -67,7 +67,7 @@ class SeenTags:
         return cls(np.column_stack([rows, columns, found]), *best)
 
     def given(self, tags: int, observations: int | None = None) -> np.ndarray:
-        """Return the distribution (float64[observations, tags]); each column sums to 1."""
+        """Return p(observation | tag) (float64[observations, tags]); arguments as of `learn`."""
         counts = np.zeros((tags, observations or tags), dtype=np.int64)
         rows, columns, found = self.pairs.T
         counts[rows, columns] = found
@@ -81,7 +81,7 @@ class SeenForms(NamedTuple):
     """Distribution of the form of a rare word given its tag.
 
     names (list[str]): The forms, by their names in a rule for unknown words.
-    seen (SeenTags): Their counts.
+    seen (SeenTags): Their distribution.
     """
 
     names: list[str]
@@ -89,10 +89,10 @@ class SeenForms(NamedTuple):
 
     @classmethod
     def learn(cls, rare: Sequence[tuple[Sequence[str], int]], least: int, tags: int) -> "SeenForms":
-        """Count forms.
+        """Count forms, and choose the smoothing.
 
         rare (Sequence[tuple[Sequence[str], int]]): The names of the form of each token, the most
-            telling first, and the token's tag.
+            telling first, and the token's tag. Tokens without names are left out.
         least (int): Rarer names give way to more general ones.
         tags (int): Number of tags.
         """

@@ -1,8 +1,8 @@
 """Classes of unknown words.
 
 A rule maps a form, and the usual tag of its lower-case form if known, to names of classes, the most
-specific first. The vocabulary takes the first class that is frequent enough. Rules are registered
-functions (`spacy.registry.misc`). They do not know whether a word begins a sentence: derivations
+specific first. The vocabulary takes the first class that is frequent enough. Registered functions
+make rules (`spacy.registry.misc`). Rules do not know whether a word begins a sentence: derivations
 can only be compared if they generate the same words.
 """
 
@@ -25,8 +25,8 @@ _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
 def english_signatures() -> UnknownWordRule:
-    """Few classes for English, after the Stanford parser's signatures: capitalisation, digits,
-    dash, a suffix.
+    """Few classes for English, after the Stanford parser's signatures: capitalisation, a
+    known lower-case form, digits, dash, a suffix.
 
     They suit n-gram models, which have no tags to predict besides.
     """
@@ -41,8 +41,8 @@ def english_unknown_words() -> UnknownWordRule:
 
 
 def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
-    """Classes for any language: script, case, digits, dash, other punctuation, and the last
-    characters.
+    """Classes for any language: script, case, digits, dash, other punctuation, and the usual tag in
+    lower case or the last characters.
 
     suffix_length (int): The length of the longest suffix; it is no more than about half of the
         word.

@@ -17,7 +17,7 @@ from .unknown_words import UnknownWordRule
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
 UNKNOWN = "UNKNOWN"
 
-#: A tag is an open class if at least this share of rare words has it.
+#: A tag is an open class if at least this share of the tokens of rare words has it.
 _OPEN_CLASS_SHARE = 0.002
 
 
@@ -44,19 +44,19 @@ class VocabularySettings:
 class Vocabulary:
     """Words and word classes as numbers, frequent words first.
 
-    With observations (`seen`), a class has further numbers: one for each usual tag and form of its
-    rare words. The generated words and classes are the first `len` numbers; words to be parsed have
-    those of `numbers_observed`.
+    With observations (`seen`), a class has further numbers: for each usual tag and form of its rare
+    words, and for each form. The generated words and classes are the first `len` numbers; words to
+    be parsed have those of `numbers_observed`.
 
     Spelling variants are one word, see `folding`.
 
     words (Sequence[str]): The known words, each as it is mostly spelled.
     classes (Sequence[str]): The word classes; the first is for words of no other class.
     tags (Sequence[str]): The names of the tags.
-    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and
-        class, the most frequent first.
+    tag_offsets (int64[len + 1]), candidate_tags (int32[*]): Possible tags of each word and class,
+        the most frequent first. The attributes also cover the further numbers.
     rule (UnknownWordRule): Maps unknown words to classes.
-    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if observed.
+    rare (Mapping[str, Sequence[int]]): Tags of all tokens of each rare word, folded, if observed.
     seen (SeenTags | None): The distribution of observed tags.
     forms (SeenForms | None): The distribution of observed forms of words that are generated as
         something else.
@@ -94,7 +94,7 @@ class Vocabulary:
             for name, number in self._class.items()
             if is_classed and name != UNKNOWN and name not in self._form
         }
-        # The class, usual tag and form of rare words, and each class of words with each form.
+        # The class, usual tag and form of rare words, and each formless class with each form.
         found: list[tuple[int, int, int]] = []
         if seen:
             numbers = ((word, self.number(word), tag) for word, tag in self._usual.items())
@@ -210,8 +210,8 @@ class Vocabulary:
         return [self.number(word) for word in words]
 
     def numbers_observed(self, words: Sequence[str]) -> list[int]:
-        """Return the numbers of words to be parsed: rare ones with the tags that they had
-        elsewhere.
+        """Return the numbers of words to be parsed: rare ones with their usual tags and forms, as
+        far as they are observed.
         """
         forms = [*map(fold, words)]
         return [

@@ -51,8 +51,8 @@ _LINE = re.compile(r"([01]*)\t([^\t]*)\t([0-9]+)")
 
 
 def read_classes(path: Path) -> list[WordClass]:
-    """Read a file of classes. RAISES (ValueError): If a line is none, with its number, or if there
-    are none.
+    """Read a file of classes. RAISES (ValueError): If a line is malformed or repeats a word, with
+    its number, or if there are no lines.
     """
     found: dict[str, WordClass] = {}
     lines = path.read_text("utf8").removesuffix("\n").split("\n")
@@ -86,8 +86,8 @@ def without_digits(word: str) -> str:
 
 
 def path_of(classes: Classes, word: str) -> str:
-    """Return the path to the class of a word: of itself; with other digits; in lower case; of words
-    that look like it. "" if there is none.
+    """Return the path to the class of a word: of itself; folded; with its digits as 0; in lower
+    case; of words that look like it. "" if there is none.
     """
     plain = fold(word)
     digits = without_digits(plain)
@@ -113,10 +113,10 @@ def classes_in(vocab: Vocab) -> Classes | None:
 
 
 def in_raw_text(classes: Classes, word: str) -> str:
-    """Return the form of a word in raw text: itself, or in lower case if it begins with a capital
-    or has nothing else; "" if raw text has neither.
+    """Return the form of a word in raw text: itself, or in lower case if its first letter alone, or
+    all of it, is in capitals; "" if raw text has neither.
 
-    Digits are one there, and words that are too rare are known by their looks alone.
+    Words with digits, which are 0 there, and looks (`<LOW-ing>`) have no form.
     """
     if any(character.isdigit() for character in word) or _is_look(word):
         return ""
@@ -127,8 +127,8 @@ def in_raw_text(classes: Classes, word: str) -> str:
 
 @dataclass(frozen=True)
 class ClassedRule:
-    """A rule for unknown words by which those of raw text are of their class, or of a coarser one,
-    and all others follow another rule.
+    """Rule for unknown words: their class in raw text (`classes`), coarser ones, then the names by
+    another rule (`rule`). Words that are not in raw text have only the last.
     """
 
     rule: UnknownWordRule
@@ -167,12 +167,12 @@ def learn_classes(
     """Learn classes from text. The first word of a sentence is counted in lower case where it is
     more frequent so elsewhere. Spelling variants are one word, see `folding`.
 
-    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence, twice.
+    read (Callable[[], Iterable[Sequence[str]]]): Yields the words of each sentence; called twice.
     classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
     passes (Iterable[int]): See `exchange`.
     RETURNS (list[WordClass]): The words with their classes.
-    RAISES (ValueError): If there are fewer words than classes.
+    RAISES (ValueError): If there are fewer words and looks than classes.
     """
     first, inside = Counter[str](), Counter[str]()
     for sentence in read():

@@ -15,7 +15,7 @@ from ..storage import replace_file
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 #: A column without a value.
 EMPTY = "_"
-#: A comment on a document with uninformative tokens and sentence ends.
+#: A comment on a sentence with unknown spaces: its tokens and its end are uninformative.
 UNKNOWN_SPACES = "spaces = unknown"
 # A treebank with this many words without letters and digits, but without SpaceAfter=No, does not
 # record spaces, unless comments give texts with spaces everywhere.
@@ -66,8 +66,8 @@ class Block:
 
     @property
     def problem(self) -> str | None:
-        """The reason why it has no complete tree with one root, if it has none. All labels may be
-        missing.
+        """The reason why it has no complete tree with one root, or None. All labels may be missing.
+        Heads must be those of `read_blocks`.
         """
         words = self.words
         heads = [word.head for word in words]
@@ -97,7 +97,7 @@ class Block:
         return tokens
 
     def text(self) -> str:
-        """Return the text of the sentence, with the space behind it."""
+        """Return the text of the sentence, with the space behind it, if any."""
         return "".join(text + " " * space for text, space, _ in self.tokens())
 
     def begins(self, *names: str) -> bool:
@@ -105,8 +105,8 @@ class Block:
         return any(comment.split()[:1] == [name] for comment in self.comments for name in names)
 
     def complete(self) -> "Block":
-        """Return a sentence with one root: without a tree, all words hang on the first one, without
-        labels. A word that is alone has no label, so that it is no tree.
+        """Return a sentence with one root: without a tree, the first word is the root, and the
+        others hang on it without labels. A word that is alone has no label, so that it is no tree.
         """
         if self.problem is None:
             return self
@@ -133,7 +133,7 @@ def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block
 
 
 def select(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> list[Block]:
-    """Return some sentences of a treebank. The first of a document or paragraph begins it."""
+    """Return the wanted sentences. The first one of a document or paragraph begins it."""
     chosen, marks = [], {}
     for block in blocks:
         begins = {name: c for c in block.comments for name in _MARKS if c.split()[:1] == [name]}
@@ -208,7 +208,7 @@ def _has_spaces(block: Block) -> bool:
 
 
 def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
-    """Yield the sentences of CoNLL-U. Word numbers and the number of columns are checked.
+    """Yield the sentences of CoNLL-U. Word numbers and column counts are checked, heads not.
 
     lines (Iterable[str]): The lines of a file, perhaps with a byte order mark.
     name (str): The name of the file, for errors.

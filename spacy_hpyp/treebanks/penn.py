@@ -16,7 +16,7 @@ Dependency Parsing, 2006; documentation of Penn2Malt):
 
 1. D is punctuation: P.
 2. D has the function tag SBJ: SUB. 3. PRD: PRD.
-4. M is VP, H is a word, and D is NP without a function tag: OBJ. 5. D is VP: VC.
+4. M is VP, H is a word, and D is NP without a function tag: OBJ. 5. D is VP instead: VC.
 6. M is SBAR and D is S: SBAR.
 7. M is VP, S, SQ, SINV or SBAR: VMOD.
 8. M is NP, NAC, NX, NML or WHNP: NMOD.
@@ -102,7 +102,7 @@ PARTS = {
 }
 #: The endings of files with brackets.
 SUFFIXES = (".mrg", ".ptb", ".parse", ".tree", ".trees")
-# The section and the number of a file, and a folder of a section.
+# The section in the name of a file, and in the name of a folder or a shorter name of a file.
 _FILE = re.compile(r"wsj[-_]?([0-9]{2})[0-9]{2}(?![0-9])")
 _FOLDER = re.compile(r"(?:wsj|section|sec|s)?[-_. ]?([0-9]{2})")
 # White space is that of ASCII: a no-break space is part of a word, as in "1 1/2".
@@ -127,7 +127,7 @@ def read_sentences(path: Path) -> Iterator[list[ConlluWord]]:
 
     Lines between trees that begin with `*x*` are a notice, and left out.
 
-    RAISES (ValueError): If it is not UTF-8, there is no tree, or a bracket is wrong.
+    RAISES (ValueError): If it is not UTF-8, has no tree, or a bracket or word is out of place.
     """
     # Open brackets, the outermost first.
     stack: list[_Node] = []
@@ -191,8 +191,8 @@ def function_tags(label: str) -> list[str]:
 
 
 def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool]) -> int:
-    """Return the head child of a phrase, given the categories of the phrase and its children, and
-    whether each child is punctuation alone.
+    """Return the index of the head child of a phrase, given the categories of the phrase and its
+    children, and whether each child is punctuation alone.
     """
     direction, priorities = HEAD_RULES.get(phrase, HEAD_RULES["X"])
     every = range(len(children))
@@ -205,8 +205,8 @@ def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool])
 
 
 def section_of(path: Path) -> int | None:
-    """Return the section of a file by its name or its folder: 2 of wsj_0203.mrg and of
-    02/203.mrg.
+    """Return the section of a file by its name or its folder: 2 of wsj_0203.mrg and of 02/203.mrg;
+    None if there is none up to 24.
     """
     names = path.stem.lower(), path.parent.name.lower()
     found = _FILE.search(names[0]) or _FOLDER.fullmatch(names[0]) or _FOLDER.fullmatch(names[1])
@@ -214,8 +214,8 @@ def section_of(path: Path) -> int | None:
 
 
 def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
-    """Return the label of the arc between two children of a phrase, by the rules 2 to 11, given the
-    labels of the phrase and of the child that is not the head.
+    """Return the label of an arc by the rules 2 to 11, given the labels of the phrase and of the
+    child that is not its head, and whether the head child is a word.
     """
     phrase, child, tags = category(mother), category(dependent), function_tags(dependent)
     if "SBJ" in tags:

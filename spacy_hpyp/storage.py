@@ -23,7 +23,7 @@ from srsly.msgpack.exceptions import UnpackException
 #: Errors that Python, NumPy and srsly raise when they read damaged bytes.
 DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError),
-    *(SyntaxError, AssertionError, UnpackException),
+    *(SyntaxError, AssertionError, UnpackException, zlib.error),
 )
 # The number of the format, and a line end that a transfer as text would change.
 _MARK = b"\xc1hpyp\x04\r\n"

@@ -50,8 +50,9 @@ class StoredPipe(Pipe):
         return srsly.msgpack_dumps(self.state)
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "StoredPipe":
-        """Load the component from bytes."""
-        self._restore(srsly.msgpack_loads(data))
+        """Load the component from bytes. RAISES (ValueError): If they are damaged."""
+        with blaming(f"The component '{self.name}' cannot be read"):
+            self._restore(srsly.msgpack_loads(data))
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:

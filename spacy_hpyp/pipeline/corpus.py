@@ -45,10 +45,12 @@ def create_gold_corpus(
     gold_tags (bool): Whether the document to be parsed has gold tags, for `predict_tags = false`.
     limit (int): The number of documents to read, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If `path` is None. When it is read, see `read_treebank`.
+    RAISES (ValueError): If `path` is None or `limit` is invalid. When it is read, see
+        `read_treebank`.
     """
     if path is None:
         raise ValueError(Errors.E913)
+    whole("limit", limit, least=0)
 
     # The corpus is read again at each evaluation.
     found: list[Doc] = []

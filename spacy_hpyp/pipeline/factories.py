@@ -129,7 +129,7 @@ make_head_outward_parser = _trainable(
     "head_outward_parser",
     "head_outward_parser:HeadOutwardParser",
     HeadOutwardSettings,
-    assigns=[*_TREES, "doc._.log_prob"],
+    assigns=[*_TREES, "span._.log_prob", "doc._.log_prob"],
     requires=["token.tag"],
     scores=_TREE_SCORES,
 )

@@ -29,6 +29,7 @@ from ..annotation.sentences import content_key
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Sequences
 from ..easy_first.word_model import CLASSIFIER, WordClassifier
+from ..settings import whole
 from ..text.lemmas import LemmaRules
 from ..training.outcomes import Encoded, GoldWords, jackknife
 from ..training.treebank import Seen
@@ -307,7 +308,7 @@ class EasyFirstTagger(LabellingComponent):
             self.classifier,
             GoldWords.join(parts),
             self.search,
-            folds=folds,
+            folds=whole("folds", folds, least=2),
             epochs=epochs,
             threads=self.threads,
         )

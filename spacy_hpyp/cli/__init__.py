@@ -19,7 +19,7 @@ __all__ = ["hpyp"]
 
 
 class Commands(TyperGroup):
-    """Commands that end with one message instead of a traceback. `--debug` prints both."""
+    """Commands that print expected errors as one message. `--debug` adds the traceback."""
 
     @cached_property
     def _all(self) -> Group:
@@ -32,11 +32,11 @@ class Commands(TyperGroup):
         return self._all.list_commands(ctx)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """Return a command."""
+        """Return a command, or None if there is none of this name."""
         return self._all.get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Context) -> Any:
-        """Run a command."""
+        """Run a command. Expected errors end it with exit code 1."""
         from .commands import announcing_compilation
 
         try:

@@ -30,8 +30,8 @@ def find_errors(examples: Iterable[Example]) -> tuple[Tables, Tables]:
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     RETURNS (tuple[Tables, Tables]): Scores by a property of gold words, the most frequent first:
-        "name", "tokens", "uas", "las" and "tag_acc". And confusions of labels and tags: "gold",
-        "predicted", "count", and "example", a sentence.
+        "name", "tokens", "uas", "las" and "tag_acc", None without gold tags. And confusions of
+        labels and tags: "gold", "predicted", "count", and "example", a sentence.
     """
     words = [
         (token, gold)
@@ -94,9 +94,7 @@ def _scores(name: str, pairs: list[Pair]) -> dict[str, Any]:
 
 
 def _example(pairs: list[Pair]) -> str:
-    """Return a short sentence with one of some words in brackets, its gold head, and the other
-    one.
-    """
+    """Return the sentence nearest to ten tokens, a word in brackets, and its heads."""
     token, gold = min(pairs, key=lambda pair: abs(len(pair[0].doc) - _READABLE))
     words = [f"[{word.text}]" if word.i == token.i else word.text for word in token.doc]
     heads = [f"{token.doc[i]} {i + 1}" for i in dict.fromkeys((gold.head.i, token.head.i))]
@@ -108,7 +106,8 @@ def calibrations(examples: Iterable[Example]) -> dict[str, dict[str, Any]]:
     `token._.tag_prob`.
 
     A head is right if it is the gold one, whatever the label, as in UAS. Tokens that are not gold
-    tokens are left out; of heads also punctuation and sentences without a complete gold tree.
+    tokens, or lack a probability or a gold tag, are left out; of heads also punctuation and
+    sentences without a complete gold tree. See `calibrate` for the figures.
     """
     heads, tags = [], []
     for example in examples:
@@ -139,7 +138,7 @@ def calibrate(choices: Sequence[tuple[float, bool]]) -> dict[str, Any]:
     RETURNS (dict[str, Any]): "tokens"; the means "confidence" and "accuracy";
         "expected_calibration_error", the mean over all tokens of |accuracy - confidence| of their
         bins; "auroc", the probability that a right choice is surer than a wrong one; and "bins",
-        those of ten that are not empty, with "from" and "to". Undefined figures are None.
+        the non-empty ones of ten, with "from", "to", "tokens" and means. Undefined figures: None.
     """
     p, right = np.array(choices, dtype=np.float64).reshape(-1, 2).T
     place = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)

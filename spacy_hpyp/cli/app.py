@@ -79,7 +79,7 @@ def load_pipeline(
 
     threads (int | None): Instead of the setting of each component of this package.
     overrides (dict[str, Any] | None): Settings of its config, by their names with dots.
-    RAISES (ValueError): If a setting is wrong.
+    RAISES (ValueError | OSError): If a setting is wrong, or there is no such pipeline.
     """
     nlp = spacy.load(model, config=overrides or {})
     for _, pipe in nlp.pipeline if threads is not None else ():
@@ -94,7 +94,9 @@ def parsers_of(nlp: Language) -> list[HPYPParser]:
 
 
 def load_parser(model: str | Path, *, threads: int | None = None) -> tuple[Language, HPYPParser]:
-    """Load a pipeline with one hpyp_parser, and return both; see `load_pipeline`."""
+    """Load a pipeline, and return it with its parser; see `load_pipeline`. RAISES (ValueError): If
+    it does not have exactly one trained hpyp_parser.
+    """
     nlp = load_pipeline(model, threads=threads)
     parsers = parsers_of(nlp)
     if len(parsers) != 1 or not parsers[0].is_trained:
@@ -128,7 +130,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def writing(path: Path | None, what: str) -> Iterator[TextIO]:
-    """Write text to stdout, or to a file that appears when it is complete."""
+    """Open stdout, or a file that appears when complete. RAISES (OSError): If it cannot be made."""
     if path is None:
         yield typer.get_text_stream("stdout", encoding="utf8")
         return
@@ -141,12 +143,12 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
 
 
 def is_shown(path: Path | None) -> bool | None:
-    """Return whether a progress bar would disturb output on the screen, or None, for tqdm."""
+    """Return True if a progress bar would disturb output on the screen, else None, for tqdm."""
     return (path is None and sys.stdout.isatty()) or None
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and contents of the files of a folder."""
+    """Return the SHA-256 of a file, or of the names and contents of a folder's files but .pyc."""
     if path.is_file():
         return sha256(path.read_bytes()).hexdigest()
     files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != ".pyc")
@@ -180,5 +182,5 @@ def print_table(
 
 
 def percent(value: float | None) -> str:
-    """Return a proportion in percent."""
+    """Return a proportion in percent with two decimals, "-" for None."""
     return "-" if value is None else f"{100 * value:.2f}"

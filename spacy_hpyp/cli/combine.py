@@ -38,9 +38,9 @@ def combine(
     """Combine parsers by voting, or rate a parser's arcs with --rate.
 
     The pipeline's tokenizer finds the tokens. The command learns the parsers' weights from
-    documents unseen by all of them, and trains nothing else. It prints the gain on every second
-    document, with weights learned from the others. --rate uses only parsers of the type
-    hpyp_parser, and accepts labels of any scheme.
+    documents unseen by all of them, and trains nothing else. It prints the gain, or the calibration
+    with --rate, on every second document with weights learned from the others. --rate takes only
+    voters of the type hpyp_parser, and accepts labels of any scheme.
     """
     nlp = load_pipeline(model)
     parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
@@ -78,7 +78,7 @@ def _parsed(nlp: Language, examples: list[Example], pipes: list[str]) -> list[Ex
 
 
 def _check_labels(examples: list[Example], parser: str) -> None:
-    """RAISES (ValueError): If trees have other labels than the treebank. Subtypes may differ."""
+    """Check that the treebank has nine tenths of the trees' labels. Subtypes may differ."""
     found, known = (
         [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.ud_words]
         for docs in zip(*((example.predicted, example.reference) for example in examples))
@@ -95,7 +95,7 @@ def _check_labels(examples: list[Example], parser: str) -> None:
 def _add_voters(
     nlp: Language, parser: str, helpers: list[Language], *, rate: bool
 ) -> ParseCombiner:
-    """Add the voters, and the component that weighs them: first, or after the rated parser."""
+    """Add voters, first or after the rated parser, and the component that weighs them."""
     component = nlp.add_pipe(ArcConfidence.factory if rate else ParseCombiner.factory, after=parser)
     assert isinstance(component, ParseCombiner)
     place = component.name if rate else nlp.pipe_names[0]

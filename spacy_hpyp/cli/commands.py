@@ -1,4 +1,4 @@
-"""All commands, imported when one of them is called."""
+"""All commands, imported when one of them is called or listed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +56,7 @@ _COMMANDS = [
 
 
 for _function in _COMMANDS:
-    # Commands with a context read config settings from it.
+    # Commands with a context read config settings, or options of Streamlit, from it.
     _free = {"allow_extra_args": True, "ignore_unknown_options": True}
     _settings = _free if "ctx" in signature(_function).parameters else {}
     commands.command(_function.__name__.replace("_", "-"), context_settings=_settings)(_function)

@@ -26,7 +26,7 @@ Ranges = dict[int, tuple[int, str]]
 
 
 def to_doc(block: Block, vocab: Vocab) -> Doc:
-    """Return a sentence as a document to parse."""
+    """Return a sentence's words as a document to parse, marked as one sentence."""
     words, spaces = [], []
     for _, space, rows in block.tokens():
         words += [row[1] for row in rows]
@@ -47,11 +47,12 @@ def write_block(block: Block, doc: Doc, sent_id: str) -> str:
 def write_doc(
     doc: Doc, name: str, number: int, comments: Iterable[str] = (), *, whole: bool = False
 ) -> list[str]:
-    """Write the sentences of a parsed document.
+    """Return the sentences of a parsed document in CoNLL-U, but for those of white space.
 
     name (str), number (int): They are called after the name, with the numbers after this one.
     comments (Iterable[str]): Comments on the first sentence.
     whole (bool): Whether the document is one sentence.
+    RAISES (ValueError): If it has no trees, or no sentence boundaries.
     """
     words, ranges, more = to_word_doc(doc), {}, 0
     for token, analyses in multiword_tokens(doc):
@@ -69,9 +70,8 @@ def write_doc(
 def write_sentence(
     span: Span, sent_id: str, comments: Iterable[str] = (), ranges: Ranges | None = None
 ) -> str:
-    """Write a parsed sentence of syntactic words, without white space.
-
-    RAISES (ValueError): If the sentence has no tree.
+    """Return a parsed sentence of syntactic words in CoNLL-U, "" if it is only white space. RAISES
+    (ValueError): If the sentence has no tree.
     """
     words = [token for token in span if not token.is_space]
     if not words:

@@ -51,9 +51,9 @@ def split(
 
     Without a development part, every tenth document or run of sentences of the training part is
     held out. Without a test part, the development part serves as test. A part without complete
-    trees counts as missing. The command prints the lines of incomplete trees, skipped by parsers,
-    and of sentences that two parts share. The exit code is 1 if a file is not CoNLL-U. Sentences of
-    --parsed join the training part, but tokenizers do not learn tokens and sentence ends from them.
+    trees counts as missing. The command counts incomplete trees, skipped by parsers, and sentences
+    that two parts share, and names the first lines. The exit code is 1 if a file is not CoNLL-U.
+    Sentences of --parsed join the training part, but not the training data of tokenizers.
     """
     treebank = prefix_of(treebank)
     files = _files(treebank)
@@ -96,7 +96,7 @@ def split(
 def prefix_of(treebank: Path) -> Path:
     """Return the common prefix of a treebank's files, given that, one of these or their folder.
 
-    RAISES (ValueError): If the folder has the files of several treebanks.
+    RAISES (ValueError): If the folder does not have exactly one training part.
     """
     if treebank.is_dir():
         found = sorted(treebank.glob(f"*-{_TRAIN}.conllu"))
@@ -117,7 +117,7 @@ def _files(treebank: Path) -> dict[str, Path]:
 def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
     """Return sentences without every tenth document or run of sentences, and these.
 
-    Those without any tree are not held out. If only one has trees, its sentences are.
+    Those without trees are not held out; of fewer than six, the last is. A single one is divided.
     """
     pieces = documents_of(blocks, _HELD_OUT**2)
     with_trees = [piece for piece in pieces if any(block.problem is None for block in piece)]
@@ -198,8 +198,8 @@ def convert(
 ) -> None:
     """Convert CoNLL-U to .spacy files, and bracketed trees to CoNLL-U.
 
-    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep only
-    words and tags, and each parsed sentence of 'hpyp split' becomes a document.
+    CoNLL-U is converted as by 'spacy convert', but incomplete trees are left out of their
+    sentences, and each sentence of 'hpyp split --parsed' becomes a document.
 
     Bracketed trees of the Penn Treebank become dependency trees, by the head rules of Yamada and
     Matsumoto (2003) and with the labels of Penn2Malt. WSJ files, such as 02/wsj_0200.mrg, become

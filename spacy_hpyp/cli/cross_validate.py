@@ -54,9 +54,9 @@ def cross_validate(
 
     Each part is parsed after training on the others, as by 'spacy train' with the same config and
     overrides (--training.max_epochs 3). A tenth of the training data chooses the best model. A part
-    is every n-th document, or every n-th run of ten sentences. The command prints the F1 scores of
-    'hpyp udeval' over all documents, with bootstrap intervals. It leaves out sentences without a
-    complete tree. Settings of components with 'source' go to the training of --parser. Repeat an
+    is every n-th document, or every n-th run of up to ten sentences. The command prints F1 scores,
+    as 'hpyp udeval', over all documents, with bootstrap intervals. It leaves out sentences without
+    a complete tree. Settings of components with 'source' go to the training of --parser. Repeat an
     interrupted command to continue with the next part.
     """
     overrides = parse_config_overrides(ctx.args)

@@ -32,11 +32,12 @@ def distribute(
 ) -> None:
     """Have workers write the output of each text, and show how far they are.
 
-    load (Callable): A function of a module; it gets the pipeline and the settings.
+    load (Callable): A function of a module; it gets the pipeline's name or path and the settings.
     output (Path | None): A folder.
     reads (Sequence[str]), ending (str): The endings of input files in folders, and of output.
     address (str), workers (int | None): See the options of `hpyp parse`.
-    RAISES (ValueError): If something is missing, or fails.
+    RAISES (ValueError | ImportError | ConnectionError): If a text, the folder, the pipeline, Ray or
+        its cluster is missing, the folder has another run, or a shard fails.
     """
     if output is None:
         raise ValueError("--ray writes to a folder: name it with --output.")

@@ -104,7 +104,7 @@ def read_examples(
 
     gold_tags (bool): Whether the documents to parse have gold tags.
     heads (bool): Whether gold heads are needed.
-    RAISES (ValueError): If there is nothing to evaluate or to compare with.
+    RAISES (ValueError): If a file is damaged, or has nothing to evaluate or to compare with.
     """
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
@@ -132,7 +132,7 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 def parse_examples(
     nlp: Language, examples: Sequence[Example]
 ) -> tuple[dict[str, Any], list[Example]]:
-    """Parse sentences. Returns their scores, "complete_match" and speeds, and the parses."""
+    """Return scores with "complete_match" and "speed" (tokens per second), and the parses."""
     start = perf_counter()
     docs = list(nlp.pipe(example.predicted.copy() for example in examples))
     seconds = perf_counter() - start
@@ -199,7 +199,7 @@ def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
 
 
 def print_calibration(tables: Mapping[str, dict[str, Any]]) -> None:
-    """Print how well probabilities are calibrated."""
+    """Print tables of `calibrate` by their names; those without tokens are left out."""
     rows = []
     for name, table in tables.items():
         ece, auroc = table["expected_calibration_error"], table["auroc"]

@@ -1,6 +1,4 @@
-"""`hpyp perplexity`, `ngram`, `generate` and `self-train`: parsers and n-gram models as language
-models.
-"""
+"""`hpyp perplexity`, `ngram`, `generate` and `self-train`: models as language models."""
 
 from dataclasses import asdict
 from functools import partial
@@ -46,10 +44,11 @@ from .raw_text import read_sentences
 def load_reader(
     model: str, particles: int | None, threads: int | None, segment_with: str | None = None
 ) -> Reader:
-    """Load a pipeline, or an n-gram model, which is a file, and return what reads texts by it.
+    """Load a pipeline, or an n-gram model, which is a file, and return a reader of texts.
 
+    particles, threads (int | None): Settings of a parser, None for the defaults.
     segment_with (str | None): Pipeline that finds the sentences for an n-gram model.
-    RAISES (ValueError): If a setting does not apply to the model.
+    RAISES (ValueError | OSError): If the model cannot be loaded, or a setting does not apply to it.
     """
     if not Path(model).is_file():
         nlp, _ = load_parser(model, threads=threads)
@@ -128,9 +127,9 @@ def ngram(
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
-    The progress bar shows the mean log-probability of a prediction in nats; each sentence is
-    predicted from all others. --vocab-from PIPELINE takes the pipeline's rule for rare words,
-    thresholds, spelling and learned tokenizer.
+    The progress bar shows the mean log-probability of a prediction in nats; after the first sweep,
+    each is made from all other n-grams. --vocab-from PIPELINE takes the pipeline's words, rule for
+    rare words, tokenizer, and with --spelling its spelling.
     """
     nlp, words = spacy.blank(lang), partial(collect_vocabulary, lang=lang, spelling=spelling)
     if vocab_from is not None:
@@ -184,8 +183,8 @@ def generate(
 ) -> None:
     """Draw sentences from a model and show the most probable ones.
 
-    Short sentences are not shown (--min-length). A parser sums a sentence's probability over the
-    beam. Rare words are spelled, or appear as their class in angle brackets without spelling.
+    Numbers are log-probabilities in nats, by a parser summed over the beam. Short sentences are not
+    shown (--min-length). Rare words are spelled, or without spelling are a class in angle brackets.
     """
     is_ngram = Path(model).is_file()
     if is_ngram:

@@ -98,8 +98,8 @@ def parse_file(
 
     name (str): The prefix of the names of sentences.
     keep, per_line: See the options of `hpyp parse`.
-    RAISES (ValueError): If the text is not in its format, CoNLL-U has no sentence, or the pipeline
-        finds no trees.
+    RAISES (ValueError): If the text is not in its format, CoNLL-U has no sentence or is read
+        `per_line`, or the pipeline finds no sentences or trees.
     """
     if not is_conllu(path):
         paragraphs = locate_paragraphs(path, per_line=per_line)
@@ -145,7 +145,7 @@ def parse_texts(
     *,
     whole: bool = False,
 ) -> Iterator[tuple[Doc, list[str]]]:
-    """Parse texts, and yield each with its sentences in CoNLL-U. Strings are forgotten.
+    """Yield parsed texts with their sentences in CoNLL-U. A Doc is valid until the next one.
 
     texts (Iterable[tuple[str | Block, Sequence[str]]]): Texts with comments on their first
         sentences, and sentences of CoNLL-U.

@@ -60,7 +60,7 @@ def rank(
 ) -> None:
     """Rank sentences by expected errors, for correction.
 
-    An arc is wrong if its head is wrong. CoNLL-U inputs keep sentences, multiword tokens and
+    An arc is wrong if its head is wrong. CoNLL-U inputs keep words, sentences, multiword tokens and
     comments. Each line of a text is a paragraph; the pipeline finds its sentences. With --top, only
     the sentences to write stay in memory.
     """

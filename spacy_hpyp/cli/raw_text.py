@@ -27,7 +27,7 @@ def is_conllu(path: Path) -> bool:
 
 
 def existing(paths: list[Path] | None) -> list[Path] | None:
-    """Check that files exist, as the callback of an option; stdin always does."""
+    """Return the paths. RAISES (typer.BadParameter): If one is neither a file nor stdin."""
     for path in paths or ():
         if path != STDIN and not path.is_file():
             problem = "is not a regular file" if path.exists() else "does not exist"
@@ -92,7 +92,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """Read the documents of a treebank, a file or a directory, as examples.
+    """Read a treebank's documents as examples. RAISES (ValueError): If a file is damaged.
 
     tokens (str): The tokens of the documents to be parsed, "tokenizer" or "gold".
     """

@@ -1,6 +1,4 @@
-"""`hpyp surprisal` and `hpyp reading`: tables of surprisals, and whether they predict reading
-times.
-"""
+"""`hpyp surprisal` and `hpyp reading`: tables of surprisals, and their gain for reading times."""
 
 import csv
 import io
@@ -52,7 +50,7 @@ from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sente
 
 # The approximate number of characters to read at once: few enough to show progress.
 _BATCH = 2000
-# The width of a column of a printed table.
+# The largest width of a column of a printed table.
 _WIDTH = 120
 
 
@@ -276,7 +274,7 @@ def reading(
     blocks of 100 words. Effects are per unit of the predictor; their 95 % confidence intervals
     allow for correlated neighbouring words (Newey & West). With --reader-by, a mixed model gives
     both.
-    A predictor includes its lagged columns (--lags). Rows without a time are left out.
+    A predictor includes its lagged columns (--lags). Rows without a time or value are left out.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")
     text, delimiter = decode_table(table)

@@ -67,7 +67,7 @@ def udeval(
 def complete_sentences(treebank: Path) -> list[Block]:
     """Return the sentences with complete trees, and print how many others there are.
 
-    RAISES (ValueError): If there is none, or the official script cannot read them.
+    RAISES (ValueError | ImportError): If there is none, or udtools cannot read them or is missing.
     """
     blocks = list(read_blocks(treebank))
     found = select(blocks, lambda block: block.problem is None)
@@ -102,7 +102,7 @@ def print_scores(
     name: str,
     output: Path | None,
 ) -> None:
-    """Print and save the scores of a system."""
+    """Print, and save if there is a file, the scores of a function such as `parse_gold`."""
     empty = empty_metrics(gold)
     scores: dict[str, dict[str, float | None]] = {}
     for given in _GIVEN:
@@ -126,7 +126,7 @@ def print_scores(
 
 
 def official_counts(gold: Sequence[Block], system: str) -> Counts:
-    """Count by the official script. RAISES (ValueError): If it cannot read the sentences."""
+    """Count by the official script. RAISES (ValueError): If it cannot read the CoNLL-U."""
     script = require_extra("ud", "udtools.udeval")
     try:
         words = [script.load_conllu(StringIO(text), "", {}) for text in (text_of(gold), system)]
@@ -147,7 +147,7 @@ def empty_metrics(blocks: Sequence[Block]) -> set[str]:
 
 
 def bootstrap(counts: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
-    """Return a score with its percentile interval (Efron & Tibshirani 1993, chapter 13).
+    """Return a score with a percentile interval around it (Efron & Tibshirani 1993, chapter 13).
 
     counts (Sequence[tuple[int, int]]): A numerator and a denominator for each document; the score
         is the ratio of their sums.

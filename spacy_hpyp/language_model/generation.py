@@ -27,7 +27,7 @@ _BATCH = 50
 
 
 def check_drawing(count: int, max_length: int, seed: int) -> tuple[int, int, int]:
-    """Check the number of sentences, the limit of their length, and the seed."""
+    """Return the arguments as integers. RAISES (ValueError): If one is out of range."""
     max_length = whole("max_length", max_length, highest=_LONGEST)
     return whole("count", count), max_length, whole("seed", seed, least=0)
 
@@ -49,8 +49,8 @@ def generate_docs(
     search: Search,
     threads: int,
 ) -> Iterator[Doc]:
-    """Draw sentences from a model, each as a Doc with its tags and tree, and probabilities as after
-    parsing.
+    """Draw sentences from a model, each as a Doc with its tags and tree, and log-probabilities and
+    surprisals as after parsing.
 
     seed (int): Fixes the sentences. The first ones are the same for every count.
     search (Search): The search that sums up the sentences' probabilities.

@@ -74,10 +74,11 @@ def find_increments(
     threads: int = 1,
     given_tags: bool = False,
 ) -> list[Increment]:
-    """Return the beam after each word of a Doc. Each sentence is read by itself.
+    """Return the beam after each word of a Doc of words. Each marked sentence is read by itself.
 
-    k (int): The number of parses and next words of each word.
-    RAISES (ValueError): If the model generates no words.
+    k (int), given_tags (bool): How many parses and next words; whether to use `token.tag_`.
+    RAISES (ValueError): If the model generates no words, a needed tag is missing, or a sentence is
+        too long for the memory of so many particles.
     """
     blocks, layout = encode_docs([doc], model.encoder, given_tags=given_tags)
     found: list[Increment] = []
@@ -97,8 +98,9 @@ def measure_beams(
 ) -> list[dict[str, np.ndarray]]:
     """Return measures of the beams in Docs of n tokens.
 
-    RETURNS (list[dict[str, np.ndarray]]): By name, the entropies before and after each token
-        (float64[n, 2]) and the structure at each token (float64[n]), see `Scores`.
+    RETURNS (list[dict[str, np.ndarray]]): By name, the entropies in bits before and after each
+        token (float64[n, 2]) and the `STRUCTURE` at each token (float64[n]); 0 for white space.
+    RAISES (ValueError): If the model generates no words, or a needed tag is missing.
     """
     blocks, layout = encode_docs(docs, model.encoder, given_tags=given_tags)
     width = 2 * len(ENTROPIES) + len(STRUCTURE)

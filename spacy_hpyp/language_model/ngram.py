@@ -77,7 +77,7 @@ def collect_vocabulary(
     min_class_count (int): Classes seen less often give way to more general ones.
     spelling (bool): Whether to learn how rare words are spelled: an open vocabulary.
     seed (int): Fixes the spelling.
-    RAISES (ValueError): If a threshold is less than 1, or there are no sentences.
+    RAISES (ValueError): If a threshold is not a whole number of at least 1, or there are no words.
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
@@ -105,7 +105,7 @@ def collect_vocabulary(
 class NGramModel:
     """A trained n-gram model. Make one with `train_ngram_model` or `NGramModel.from_disk`.
 
-    order (int): n, the length of the longest n-gram.
+    words (NGramVocabulary), order (int): The vocabulary, and n, the length of the longest n-gram.
     seating (dict[str, Any]): The seating of the training data, see `hpyp.storage.pack`.
     """
 
@@ -161,7 +161,7 @@ class NGramModel:
 
         An unknown word is spelled, or written as its class in angle brackets.
 
-        max_length (int): The largest number of words.
+        count (int), max_length (int): The numbers of sentences, and of words at most.
         seed (int): Fixes the sentences. The first ones are the same for every count.
         YIELDS (tuple[list[str], float]): The words, and their log-probability with the end, in
             nats.
@@ -199,9 +199,7 @@ class NGramModel:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NGramModel":
-        """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are damaged or another
-        file.
-        """
+        """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are not that."""
         message = load(without_checksum(data))
         if message.get("kind") != KIND:
             raise ValueError("it is not an n-gram model")
@@ -250,7 +248,7 @@ def train_ngram_model(
 
     text (Iterable[Sequence[str]]): The words of each sentence, which are read once.
     words (NGramVocabulary | Callable): The vocabulary, or a function that makes it from all words.
-    order (int), sweeps (int): n, from 1 to 20, and the number of sweeps.
+    order (int), sweeps (int): n, from 1 to 20, and the number of sweeps, at least 1.
     seed (int): Fixes the model bit for bit.
     progress (Callable | None): Called after each sweep with its number and the mean log-probability
         of a prediction, in nats.

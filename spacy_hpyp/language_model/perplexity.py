@@ -85,8 +85,9 @@ class Perplexity(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return all figures by name, and the convention.
 
-        The standard error and the bias are those of `log_prob_per_prediction`. On average the log
-        of an unbiased estimate is too low by half of its variance.
+        Log-probabilities are in nats. `bits_per_character` is None if a closed vocabulary lacks a
+        word. The standard error and the bias are those of `log_prob_per_prediction`: the log of an
+        unbiased estimate is too low by half of its variance on average.
         """
         is_open, predictions = self.spelling is not None, self.words + self.sentences
         bits = -self.log_prob / log(2.0) / (self.characters + self.words)
@@ -120,7 +121,7 @@ def estimate(
 
     sentences (Iterable[Sequence[str]]): The words of each sentence.
     particles (int), replicates (int): Particles of a filter; filters per sentence, at least 2.
-    seed (int): Fixes the estimates.
+    seed (int), threads (int): The seed fixes the estimates, whatever the number of threads.
     RAISES (ValueError): If a setting is out of range, or the model is untrained or unlexicalised.
     """
     whole("particles", particles, highest=HIGHEST_PARTICLES)
@@ -152,6 +153,6 @@ def estimate(
 
 
 def check_lexicalised(model: Any) -> None:
-    """Check that a model generates words. RAISES (ValueError): If it does not."""
+    """Check a parser's model. RAISES (ValueError): If it is untrained or generates no words."""
     if isinstance(model, JointModel) and not (model.is_initialized and model.is_lexicalised):
         raise ValueError("An unlexicalised or untrained model gives no probability to words.")

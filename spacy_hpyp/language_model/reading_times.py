@@ -1,8 +1,8 @@
 """Regressions of reading times with and without surprisals, on held-out texts (Goodkind & Bicknell
 2018).
 
-Times and predictors are deviations from the mean of their text, or of their text and reader: pace
-does not count.
+Times and predictors are deviations from the mean of their text, and for gains of their text and
+reader: pace does not count.
 """
 
 import re
@@ -37,20 +37,20 @@ def predict_times(
     """Regress reading times on a baseline, with and without predictors.
 
     table (DataFrame): One word a row, the rows of a text in order, with the columns of `hpyp
-        surprisal --text-by`. Rows that lack a predictor, or whose time is missing or 0, are left
-        out.
-    predictors (Sequence[str]): Formulas.
+        surprisal --text-by`. Rows that lack a predictor, or a time above 0, are left out.
+    time (str), text_by (str): The columns of times and of text names.
+    predictors (Sequence[str]): Formulas, see `design`.
     baseline (str): The formula of the predictors that all regressions have.
     reader_by (str | None): The column of readers. Effects are then those of a mixed model with an
-        intercept and a slope of the first predictor for each reader.
-    RETURNS (dict[str, Any]): The numbers of `words` and of rows `left_out`; and for each of the
-        `predictors` the `gain` in log-likelihood of held-out texts in nats and its standard error,
-        the gain of each of the `texts`, the `explained` proportion of the baseline's squared
-        errors, and the `effects`: the time of a unit of a predictor, with a 95 % confidence
-        interval from `low` to `high`, and of a standard deviation (`standardized`). And the
-        `differences` in gain between predictors.
-    RAISES (ValueError): If a column is missing or has no numbers, a formula cannot be read, or
-        fewer than two texts have enough words.
+        intercept and a slope of the first column of the formula for each reader.
+    RETURNS (dict[str, Any]): `words` and `left_out`, numbers of rows; the `baseline`; for each of
+        the `predictors` the `gain` in log-likelihood of held-out texts in nats (`value`) and its
+        standard `error`, the gain of each of the `texts`, the `explained` proportion of the
+        baseline's squared errors, and the `effects`: the time of a unit of a `column` (`value`),
+        with a 95 % confidence interval from `low` to `high`, and of a standard deviation
+        (`standardized`). And the `differences` in gain between predictors.
+    RAISES (ValueError): If a column is missing or has no numbers, a formula cannot be read, a
+        predictor is in the baseline, there is one text, or any text has too few words.
     """
     import pandas
 
@@ -103,7 +103,7 @@ def predict_times(
 def design(table: "DataFrame", formula: str) -> "DataFrame":
     """Make the columns of a formula, and the same of the words before if they have columns.
 
-    formula (str): As in patsy and R: "a * b + np.log(c)"; "a,b" is "a + b".
+    formula (str): As in patsy and R: "a * b + np.log(c)"; "a,b" is "a + b" if there is no "(".
     RAISES (ValueError): If it cannot be read, or a column is missing or has no numbers.
     """
     from patsy import ModelDesc, NAAction, PatsyError, dmatrix

@@ -41,7 +41,7 @@ class Scores:
     doc (Doc): Its tokens are the words.
     spans (int64[n, 2]): Where each begins and ends in the text. Words of one token that do not
         spell it have the span of the token.
-    summed (dict[str, float64[n]]): Columns that add up over words.
+    summed (dict[str, float64[n]]): Additive columns: surprisals in bits, log_prob in nats, arcs.
     classes (list[str]): The classes of words that the model does not know, "" for the others.
     tags (list[str] | None): Their tags, if the model finds tags.
     entropies (dict[str, float64[n, 2]]): By name, before and after each word, in bits.
@@ -57,7 +57,7 @@ class Scores:
     stack_depth: np.ndarray | None = None
 
     def words_after(self, context: int) -> list[int]:
-        """Return the words that begin after the given number of characters."""
+        """Return the places of words that begin at character `context` or later."""
         starts = self.spans[:, 0].tolist()
         return [
             i for i, token in enumerate(self.doc) if starts[i] >= context and not token.is_space
@@ -119,7 +119,7 @@ class Frequencies:
 
     @classmethod
     def of_training(cls, vocabulary: Vocabulary, seen: np.ndarray) -> "Frequencies":
-        """Make the frequencies of a model's training data, where rare words count as unseen.
+        """Make frequencies of training data; rare words outside `vocabulary.rare` count as unseen.
 
         seen (int64[words + classes]): The count of each word and class.
         """
@@ -233,7 +233,7 @@ def table_rows(
     A row without a word, or with punctuation that is not counted, has None in these columns. It is
     no word before another.
 
-    lags (int): The number of words before that have columns, too.
+    frequencies (Frequencies), lags (int): For `log_frequency`; how many words before get columns.
     alignment (Alignment | None): Another model, whose values get a column.
     RAISES (ValueError): If a token crosses two rows, all words are punctuation, or two columns have
         the same name.

@@ -30,7 +30,7 @@ _ADVICE = (
 _READERS = "If several readers read it, name the column of readers: --reader-by."
 # Columns of SUBTLEX, in lower case, and their names here.
 _SUBTLEX = {"spelling": "word", "word": "word", "freqcount": "count", "count": "count"}
-# Columns of the result that stimuli may not have.
+# Columns of the result; those of stimuli get other names, see `carried`.
 _RESULT = {
     *"file region sentence word words token tokens start end tag known class log_prob".split(),
     *"surprisal surprisal_lexical surprisal_syntactic surprisal_letters".split(),
@@ -48,7 +48,7 @@ class Passage(NamedTuple):
 
     columns (dict[str, Any]): The columns of all of its rows, such as its item and condition.
     name (str): Its name in errors.
-    offset (int): The number of characters of the file before it.
+    offset (int): The number of characters of the file before it, or minus `context` for stimuli.
     ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty without any.
     rows (tuple[tuple[int, dict[str, Any], str], ...]): The rows of a table of words: the region,
         from 1, or 0 for a row without a word; the columns; and the name in errors.
@@ -178,7 +178,7 @@ def read_counts(path: Path) -> Counter[str]:
 
 
 def read_passages(path: Path, *, text_by: str | None = None, **columns: Any) -> list[Passage]:
-    """Read the passages of a table, see `make_passages`. RAISES (ValueError): If there are none."""
+    """Read a table, see `make_passages`. RAISES (ValueError): If it has no rows or no `item`."""
     rows = list(read_table(path))
     if not rows:
         raise ValueError(f"There are no rows in '{path}'.")
@@ -206,8 +206,8 @@ def make_passages(
     context (str | None): The column of the text before a stimulus, which has no rows.
     text_by, word, reader_by (str | None): The columns of texts, words and readers.
     columns (Any): Columns that come before those of the rows.
-    RAISES (ValueError): If a column is missing, a text, region or word is not a string or is empty,
-        or the rows of a text seem to be those of several readers.
+    RAISES (ValueError): If a column is missing, a text, region or word is not a string, a text or
+        region is empty, or the rows of a text are out of order or seem to be of several readers.
     """
     if text_by is not None:
         return _join_words(rows, text_by, word, reader_by, columns)
@@ -309,7 +309,7 @@ class Alignment:
     """The table of another model, beside the rows of this one.
 
     Texts are matched by their characters, whatever their case. A row gets the sum of its sub-words,
-    or None if a word of the other table crosses its border, or the texts differ there.
+    or None if a value is missing, a word crosses its border, or the texts differ there.
 
     path (Path): A table with a row for each word or sub-word, in the order of the text, as minicons
         and pangoling write them.

@@ -6,10 +6,10 @@ reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu` and writes files
 that begin with the second argument; and the halves of the training part, `-half.conllu` and
 `-text.conllu`, for a model that learns from half of it as raw text.
 
-Punctuation is left out, numbers and symbols become one word, and words that are not among the
-10,000 most frequent ones another. Decisions that the paper does not report:
+Punctuation is left out. Words are in lower case. Numbers and symbols become one word, and words
+outside a vocabulary of 10,000 another; it has both. Decisions that the paper does not report:
 
-* Punctuation has the universal tag PUNCT or a Penn tag of punctuation, or the label `punct` or `P`.
+* Punctuation has the tag PUNCT, a Penn tag of it and no universal tag, or the label `punct` or `P`.
 * A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are
   none, as in the paper's Table 7. A symbol has the tag SYM, $ or #, or neither letters nor digits,
   unless its tag says that it stands for a word, as the sign & does.
@@ -39,7 +39,7 @@ from spacy_hpyp.treebanks.conllu import (
 from spacy_hpyp.treebanks.penn import PUNCTUATION
 
 NUMBER, UNKNOWN = "<num>", "<unk>"
-#: The customary size of the vocabulary.
+#: The customary size of the vocabulary, with `NUMBER` and `UNKNOWN`.
 SIZE = 10_000
 #: The number of consecutive sentences that stay in one half.
 TOGETHER = 10
@@ -64,7 +64,7 @@ class Sentence(NamedTuple):
 
 
 def read(path: Path) -> list[Sentence]:
-    """The sentences of a treebank that have complete trees."""
+    """The sentences of a treebank that have complete trees. For errors see `read_blocks`."""
     return [
         Sentence(
             block.words, tuple(comment for comment in block.comments if comment.startswith(_KEPT))
@@ -74,10 +74,9 @@ def read(path: Path) -> list[Sentence]:
 
 
 def simplify(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Sentences without punctuation, in lower case and with one word for numbers; empty ones are
-    dropped.
+    """Sentences in lower case, without punctuation and with one word for numbers and symbols.
 
-    A document that begins with an empty sentence begins with the next one.
+    Empty ones are dropped. A document or paragraph that begins with one begins with the next one.
     """
     found: list[Sentence] = []
     pending: tuple[str, ...] = ()
@@ -95,9 +94,7 @@ def simplify(sentences: Iterable[Sentence]) -> list[Sentence]:
 
 
 def frequent_words(sentences: Iterable[Sentence], size: int = SIZE) -> set[str]:
-    """The most frequent words of simplified sentences, with the words for numbers and for all
-    others.
-    """
+    """`NUMBER`, `UNKNOWN`, and the most frequent others of simplified sentences, `size` in all."""
     counts = Counter(word.form for sentence in sentences for word in sentence.words)
     words = sorted(counts.keys() - {NUMBER, UNKNOWN}, key=lambda word: (-counts[word], word))
     return {NUMBER, UNKNOWN, *words[: size - 2]}

@@ -1,8 +1,7 @@
 """Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet
 and Pitman-Yor processes.
 
-    python scripts/head_outward_estimators.py corpus/train.spacy corpus/dev.spacy --output
-    figure.json
+    python scripts/head_outward_estimators.py train.spacy dev.spacy --output figure.json
 
 Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold
 sentences with gold tags, or with those of a tagger. UAS leaves punctuation out.

@@ -42,9 +42,10 @@ def study_states(
     model (LatentStates): A model with a vocabulary that has seen nothing.
     texts (Sequence[tuple[bytes, UncasedWords]]): Documents with complete trees, and their keys.
     dev (Sequence[UncasedWords]): Other documents with complete trees.
-    RETURNS (dict[str, Any]): "bits"; "exact_bits", by the harmonic mean over the samples, which
-        makes up for states that were drawn with the word in sight; "accuracy", the share of right
-        heads in dev; "top_words" of each state.
+    sweeps (int): At least 2; the second half counts.
+    RETURNS (dict[str, Any]): "kind"; "states"; "bits" a word; "exact_bits", by the harmonic mean
+        over samples, which makes up for states drawn with the word in sight; "accuracy", the share
+        of right heads in dev, None if parents are not read; and "top_words" of each state.
     """
     rng = np.random.default_rng(seed)
     kept = sweeps // 2

@@ -1,9 +1,8 @@
 """Train and measure the models of a table of the papers.
 
-    python scripts/papers_runs.py 000-table-3 corpus/UD_English-EWT/en_ewt-ud metrics/papers --lang
-    en
+    python scripts/papers_runs.py 000-table-3 corpus/UD_English-EWT/en_ewt-ud metrics/papers
 
-The table's runs, each one command with one output, are those that `papers_tables.py` names. An
+The table's runs, each one command with one output, are those that `papers_tables.yml` names. An
 output that is newer than the files it is made of is not made again. The workflow `papers` of the
 project calls this for each table.
 """
@@ -31,8 +30,8 @@ class Run(NamedTuple):
     """A command and its output.
 
     arguments (list[str]): After `python -m spacy`, or after `python` where the first one is a
-        script. `{name}` is the output of another run, a file of the corpus (`FILES`), or with
-        `{output}` that of the run.
+        script. `{name}` is the output of another run or a file of the corpus (`FILES`), `{output}`
+        that of the run, and `{lang}` the language.
     suffix (str): The end of the output's name; without one it is a folder.
     """
 
@@ -51,7 +50,7 @@ def _options(settings: dict[str, Any]) -> list[str]:
 def train(
     config: str, settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "{dev}")
 ) -> Run:
-    """Train one of the project's configs."""
+    """Return a run that trains one of the project's configs."""
     paths = {
         "output": "{output}",
         "paths.train": corpus[0],
@@ -63,7 +62,7 @@ def train(
 
 
 def generative(settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "{dev}")) -> Run:
-    """Train Buys & Blunsom's model. Its scores while it is trained are of no use."""
+    """Return a run that trains Buys & Blunsom's model. Its scores in training are of no use."""
     last = {"training.eval_frequency": 20, "corpora.dev.limit": 2}
     settings = {
         name if name.startswith("corpora.") else PARSER + name: value
@@ -73,7 +72,7 @@ def generative(settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "
 
 
 def contexts(elements: list[str], word: list[str]) -> Run:
-    """Train it with other context lists."""
+    """Return a run that trains it with other context lists."""
     lists = {
         "model.transition": [elements],
         "model.tag": [elements],
@@ -83,14 +82,14 @@ def contexts(elements: list[str], word: list[str]) -> Run:
 
 
 def easy_first(*pipeline: str, beam: int) -> Run:
-    """Train easy-first components, of which the last one has a beam."""
+    """Return a run that trains easy-first components, of which the last one has a beam."""
     settings = {f"components.{name}.tokens": "gold" for name in pipeline}
     settings |= {"nlp.pipeline": list(pipeline), f"components.{pipeline[-1]}.beam": beam}
     return train("easy_first", settings)
 
 
 def evaluate(pipeline: str, *options: str, corpus: str = "{dev}") -> Run:
-    """Measure the accuracy and speed of a pipeline on gold tokens and sentences."""
+    """Return a run that measures accuracy and speed on gold tokens and sentences."""
     return Run(
         ["hpyp", "evaluate", pipeline, corpus, "--output", "{output}", "--threads", "1", *options],
         ".json",
@@ -98,12 +97,12 @@ def evaluate(pipeline: str, *options: str, corpus: str = "{dev}") -> Run:
 
 
 def perplexity(model: str, *options: str) -> Run:
-    """Measure a language model."""
+    """Return a run that measures a language model."""
     return Run(["hpyp", "perplexity", model, "{lm_test}", "-o", "{output}", *options], ".json")
 
 
 def ngram(*texts: str, vocabulary: str) -> Run:
-    """Train a 5-gram model with the vocabulary of a pipeline."""
+    """Return a run that trains a 5-gram model with the vocabulary of a pipeline."""
     return Run(
         ["hpyp", "ngram", *texts, "{output}", "--lang", "{lang}", "--vocab-from", vocabulary],
         ".ngram",
@@ -111,7 +110,7 @@ def ngram(*texts: str, vocabulary: str) -> Run:
 
 
 def estimators(corpus: str) -> Run:
-    """Train and measure the head-outward models of all estimators."""
+    """Return a run that trains and measures the head-outward models of all estimators."""
     options = [
         "--output",
         "{output}",
@@ -186,7 +185,7 @@ RUNS = {
         ["hpyp", "generate", "{lexicalised}/model-last", "--output", "{output}"], ".jsonl"
     ),
     "samples_of_ngram": Run(["hpyp", "generate", "{ngram}", "--output", "{output}"], ".jsonl"),
-    # Easy-first tagging and parsing (Ma et al. 2013). All tables use the first tagger.
+    # Easy-first tagging and parsing (Ma et al. 2013). `--tags-from` takes the first tagger.
     **{f"tagger_beam_{beam}": easy_first("easy_first_tagger", beam=beam) for beam in (1, 3, 5)},
     **{
         f"parser_beam_{beam}": easy_first("easy_first_tagger", "easy_first_parser", beam=beam)
@@ -255,10 +254,10 @@ _NAME = re.compile(r"\{(\w+)\}")
 
 
 class Runner:
-    """Runs commands whose outputs are not there, each after those whose outputs it reads.
+    """Runs commands whose outputs are missing or old, each after those whose outputs it reads.
 
-    corpus (str): The beginning of the names of the corpus's files.
-    folder (Path): The folder of the outputs.
+    corpus (str), lang (str): The beginning of the names of the corpus's files, and its language.
+    folder (Path): The folder of the outputs. It is made.
     """
 
     def __init__(self, corpus: str, folder: Path, lang: str) -> None:
@@ -270,8 +269,9 @@ class Runner:
         folder.mkdir(parents=True, exist_ok=True)
 
     def make(self, name: str) -> Path:
-        """Return the output of a run, or a file of the corpus; make it if it is not there or older
-        than its inputs.
+        """Return a file of the corpus, or a run's output, made if missing or older than its inputs.
+
+        RAISES (FileNotFoundError, CalledProcessError): If an input is missing, or a run fails.
         """
         if name in FILES:
             return Path(self._values[name])

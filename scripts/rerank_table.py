@@ -3,9 +3,9 @@ Zuidema & Bod 2009, table 2).
 
     python scripts/rerank_table.py training/reranked/model-best dev.spacy --output table.json
 
-On gold tokens and sentences, UAS without punctuation: the best and the worst of k trees
+On gold sentences with tags and trees, UAS without punctuation: the best and the worst of k trees
 ("oracle_best", "oracle_worst"), the choice of the generative model alone, as in the paper
-("generative"), and that of the component ("reranked_uas").
+("generative"), and that of the component ("reranked_uas", and LAS: "reranked_las").
 """
 
 import json

@@ -47,7 +47,7 @@ _MEANING = re.compile(r"^\| `(\w+)` \|.* \| (.*) \|$", re.MULTILINE)
 def write(page: str) -> str:
     """Return the page with the settings, defaults and ranges that are declared.
 
-    RAISES (ValueError): If a setting has no meaning on the page.
+    RAISES (ValueError): If a setting has no row in its table, nor in one above with its values.
     """
     described: set[str] = set()
 

@@ -1,7 +1,6 @@
-"""Train UDPipe 1 on a treebank, and print its official scores beside those of `hpyp udeval`.
+"""Train UDPipe 1 on a treebank, and print its official scores as `hpyp udeval` prints others.
 
-    python scripts/udpipe_peer.py corpus/UD_English-EWT/en_ewt-ud training/en_ewt.udpipe --output
-    metrics/udpipe.json
+    python scripts/udpipe_peer.py corpus/UD_English-EWT/en_ewt-ud en_ewt.udpipe -o udpipe.json
 
 reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to
 hours; a model that is there is used.
@@ -23,7 +22,7 @@ _INPUTS = {"text": "tokenizer", "sentences": "tokenizer=presegmented", "words": 
 
 
 def train(model: Path, train_path: Path, dev_path: Path) -> None:
-    """Train a model, and save it."""
+    """Train a model, and save it. RAISES (ValueError): If UDPipe reports an error."""
     error = udpipe.ProcessingError()
     data = [_read(path) for path in (train_path, dev_path)]
     learned = udpipe.Trainer.train("morphodita_parsito", *data, "", "", "", error)
@@ -46,7 +45,10 @@ def _read(path: Path) -> Any:
 
 
 def parse(loaded: Any, blocks: Sequence[Block], keep: Given) -> str:
-    """Parse a treebank, given some of its annotation."""
+    """Return parses in CoNLL-U, given the words, sentences or text of a treebank (`keep`).
+
+    RAISES (ValueError): If UDPipe reports an error.
+    """
     text = text_of(blocks)
     if keep == "sentences":
         text = "".join(f"{block.text().strip()}\n" for block in blocks)

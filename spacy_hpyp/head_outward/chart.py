@@ -109,8 +109,7 @@ LEFT, RIGHT = 0, 1
 
 
 class ChartScores(NamedTuple):
-    """Scores of the trees of a sentence of n words: natural logs, minus infinity for impossible
-    events.
+    """Scores of the trees of a sentence of n words, in nats; minus infinity if impossible.
 
     The score of a tree is the sum over its events. The arrays are contiguous.
     """
@@ -152,7 +151,8 @@ def options(scores, chart, kind, i, j, weights):
     A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an
     `INCOMPLETE` one (the head for a first child), and the boundary in a `SIBLING` item.
 
-    RETURNS (tuple[int, int]): The range of the splits, empty for the `COMPLETE` item of one word.
+    kind, i, j (int): The item, see the module; a `TREE` needs no i and j.
+    RETURNS (tuple[int, int]): The half-open range of splits; empty if `COMPLETE` has one word.
     """
     if kind == SIBLING:
         for split in range(i + 1, j + 1):
@@ -183,7 +183,7 @@ def options(scores, chart, kind, i, j, weights):
 
 @jitable
 def parts(n, kind, i, j, split):
-    """Return the items that a split combines; the second kind is `NONE` if there is only one."""
+    """Return the kind, i and j of both items that a split combines; `NONE` without a second."""
     if kind == SIBLING:
         return COMPLETE, i, split, COMPLETE, j, split
     if kind == COMPLETE:
@@ -273,9 +273,9 @@ def inside(scores):
 
 @jitable
 def best_tree(scores):
-    """Return the heads (int32[n]) of the projective tree with the highest score, and the score.
+    """Return the projective tree (int32[n]) with the highest score, and the score.
 
-    If no tree is possible, the score is minus infinity and the tree any projective one.
+    The root's child has the head `NONE`. If no tree is possible, any is returned with -infinity.
     """
     chart = best_chart(scores)
     return _descend(scores, chart), chart.total
@@ -333,7 +333,7 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
 def minimum_bayes_risk_tree(probability):
     """Return the projective tree with the highest sum of arc probabilities, and the sum.
 
-    probability (float64[n, n]): See `marginals`.
+    probability (float64[n, n]): See `marginals`; for the result see `best_tree`.
     """
     n = len(probability)
     root = np.diag(probability).copy()

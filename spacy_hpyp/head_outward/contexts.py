@@ -6,7 +6,7 @@ with context lists for them, whether it has children, its distance from its pare
 & Bod 2009, equation 3), and the label of its arc. A distribution without a list generates nothing.
 
 The probabilities of all sentences with all trees sum to at most 1: some is lost on STOP in place
-of ROOT's child, and on distances that the tree does not have.
+of ROOT's child, and on values of `children` and `distance` that the tree does not have.
 
 A context element is the path of a word and its attribute, such as `parent.tag`, or the name of a
 property of the event.
@@ -18,18 +18,18 @@ property of the event.
   `text.word_classes`);
 * `direction`, the side of the child; `grandparent.direction`, that of the parent;
   `sibling.distance`, from the sibling to the parent, binned (1, 2, 3 to 6, 7 and more);
-* `child.children`, whether the child has children, and `distance`, from the child to its parent in
-  the same bins, if generated before (Sangati et al. 2009, equation 3);
+* `child.children`, whether the child has children: for labels, and for distances if `children` are
+  generated; `distance`, from the child to its parent in the same bins: for labels;
 * for labels, which come last: the attributes of the outermost children of the child, `child.left`
   and `child.right`.
 
 A missing word, such as the sibling of the first child, has the symbol NULL.
 
-Elements joined by `+` are one: back-off drops `parent.word+parent.case` together, as in the paper's
-lists. Classes cannot be joined.
+Up to four elements joined by `+` are one: back-off drops `parent.word+parent.case` together, as in
+the paper's lists. Classes cannot be joined.
 
-A *context row* holds the symbol of each element of a pool's experts once; the context of an expert
-is a list of columns of that row.
+A *context row* holds the symbol of each element of a pool's experts and gates once; the context of
+an expert is a list of columns of that row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -127,13 +127,13 @@ def compile_contexts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compile context lists.
 
-    experts (Sequence[Sequence[str]]): A list of element names for each expert, most important
-        first.
+    experts (Sequence[Sequence[str]]): Each expert's element names, most important first.
+    distribution (str): One of `DISTRIBUTIONS`, which decides what is generated before.
     gates (Sequence[str]): More elements of the context row.
     RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of word and attribute, then
         `NONE`; columns (int32[experts, depth]), each expert's columns of the context row, then
         `NONE`; and the columns of the gates (int32[gates]).
-    RAISES (ValueError): If a name is unknown, repeated within an expert, or not generated yet.
+    RAISES (ValueError): If a name is unknown, repeated, not generated yet, or joins a class.
     """
 
     def check(part: str) -> None:
@@ -162,9 +162,7 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 
 
 def reads(elements: np.ndarray, word: int, attribute: int = NONE) -> bool:
-    """Return whether elements (int32[elements, 8 + *]) read a word (or `EVENT`), or its
-    attribute.
-    """
+    """Return whether elements (int32[elements, 8 + *]) read a word or `EVENT`, or its attribute."""
     words, attributes = elements[:, :_WIDTH].reshape(-1, 2).T
     return bool(np.any((words == word) & ((attribute == NONE) | (attributes == attribute))))
 
@@ -182,7 +180,7 @@ class Event(NamedTuple):
     direction: int  # `LEFT` or `RIGHT`
     grand_direction: int  # `LEFT`, `RIGHT`, or 2 without a grandparent
     children: int  # Whether the child has children
-    # Binned.
+    # Binned; 0 for ROOT's child and STOP.
     distance: int
     sibling_distance: int  # `DISTANCES` without a sibling
 
@@ -218,7 +216,7 @@ def read_context(elements, sizes, symbols, event, row):
 def symbols_of(words, tags, sizes):
     """Return the symbols of a sentence (int32[n + 2, 3]); the last two rows are ROOT and NULL.
 
-    words, tags (int32[n]): Cased words (the uncased word times `CASES`, and the case), and tags.
+    words, tags (int32[n]): Cased words (the uncased word times `CASES`, plus the case), and tags.
     sizes (int32[3]): The numbers of symbols.
     """
     n = len(words)
@@ -272,7 +270,7 @@ def conditionals(
 ) -> dict[str, Conditional]:
     """Return the distributions by name; without `is_classed`, leave out word classes.
 
-    RAISES (ValueError): If a context list is invalid.
+    RAISES (ValueError): If a context list is invalid, or `tag` has none.
     """
     if not contexts.tag:
         raise ValueError("'tag' needs at least one context list. It may be empty: [[]].")

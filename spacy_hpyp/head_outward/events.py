@@ -33,7 +33,7 @@ class GeneratedInTrees(NamedTuple):
     distribution: int  # `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`
     words: np.ndarray  # int32[tokens]: cased words
     tags: np.ndarray  # int32[tokens]
-    heads: np.ndarray  # int32[tokens]
+    heads: np.ndarray  # int32[tokens]: positions in the sentence, `NONE` for the root's child
     labels: np.ndarray  # int32[tokens]
     offsets: np.ndarray  # int64[sentences + 1]
     sizes: np.ndarray  # int32[3]: the numbers of symbols of tags, words and cases

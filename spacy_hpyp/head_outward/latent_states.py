@@ -76,10 +76,10 @@ class StateTraining:
 class LatentStates(StoredModel):
     """A model of words with latent states (Wallach et al. 2008), see `head_outward.states`.
 
-    kind (str): One of the `KINDS` of models.
+    kind (str), states (int): One of the `KINDS` of models, and the number of states.
     reads_parents (bool): Whether words depend on their parents.
     vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words
-        and states; None before training.
+        and states; None before `initialize`.
     RAISES (ValueError): If `states` is not 1 for the kind `DEPENDENCIES`.
     """
 
@@ -121,7 +121,7 @@ class LatentStates(StoredModel):
     ) -> np.ndarray:
         """Resample the state of every word of some documents; new documents are seated.
 
-        texts (Sequence[tuple[bytes, UncasedWords]]): Unique keys and their documents.
+        texts (Sequence[tuple[bytes, UncasedWords]]): Unique keys and documents, see `usable`.
         RETURNS (float64[words]): The probability of each word given all other seated words.
         """
         training = self.training
@@ -143,13 +143,13 @@ class LatentStates(StoredModel):
         return probability
 
     def end_sweep(self, rng: np.random.Generator) -> None:
-        """Sample the strengths of the priors."""
+        """Sample the strengths of the priors, and count resampled words from 0 again."""
         resample(self.seating.states, rng)
         resample(self.seating.words, rng)
         self.training.visited = 0
 
     def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
-        """Return documents as arrays."""
+        """Return documents as arrays, given the number of each."""
         sizes = [len(words.forms) for words in texts]
         starts = np.cumsum([0, *sizes]).tolist()
         empty = np.empty(0, dtype=np.int32)
@@ -173,8 +173,8 @@ class LatentStates(StoredModel):
 
         words (UncasedWords): The words, with parents if the model reads them.
         sweeps (int): Gibbs sweeps if states depend on the document, at least 2.
-        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word
-            given the others of the document, in nats.
+        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word in
+            nats, see `believe_states`.
         """
         dependents = self.encode([words], [0])
         parent = np.where(
@@ -186,13 +186,13 @@ class LatentStates(StoredModel):
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, text: UncasedWords) -> np.ndarray:
-        """Return the heads of the best trees (int32[n]); the document counts as unknown."""
+        """Return the heads of the best trees, as of a new document (int32[n]: positions in it)."""
         dependents = self.encode([text], [0])
         parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
         return dependents.head
 
     def top_words(self, count: int) -> list[list[tuple[str, float]]]:
-        """Return the top words of each state with p(word | state).
+        """Return at most `count` top words of each state with p(word | state).
 
         They are ordered by p(word | state) log(p(word | state) / p(word)).
         """
@@ -239,8 +239,8 @@ def LatentStatesModel(
 
     unknown_words (UnknownWordRule): Maps rare words to classes.
     **settings: See `StateModelSettings`.
-    RETURNS (Model): Maps Docs with trees to the states of their words.
-    RAISES (ValueError): If a setting is invalid.
+    RETURNS (Model): Maps Docs with trees to the states of their words (int64[words] each).
+    RAISES (ValueError): If a setting is invalid, or `states` does not suit the `kind`.
     """
     checked = StateModelSettings(**settings)
     vocabulary = VocabularySettings(unknown_words, checked.min_count)

@@ -87,11 +87,12 @@ def case_of(word: str) -> int:
 
 
 class HeadOutwardModel(CountModel):
-    """A distribution over sentences with their tags and trees (Eisner 1996; Wallach, Sutton &
-    McCallum 2008).
+    """A distribution over sentences with their tags and trees (Eisner 1996; Wallach et al. 2008).
 
     vocabulary_settings (VocabularySettings): The settings of its vocabulary of uncased words.
     progress (Progress): The progress of training.
+    unchartable (str | None): The reason why the chart cannot be used, if there is one.
+    RAISES (ValueError): If a context list is invalid, or `tag` has none.
     """
 
     with_classes = staticmethod(with_classes)
@@ -195,11 +196,11 @@ def HeadOutward(
 
     tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context lists of each
         distribution's experts, most important element first; see
-        `spacy_hpyp.head_outward.contexts`. Distributions without lists generate nothing.
+        `spacy_hpyp.head_outward.contexts`. `tag` needs one; others without generate nothing.
     unknown_words (UnknownWordRule): Maps rare words to classes.
     **settings: See `EstimatorSettings`.
     RETURNS (Model): Maps Docs with tags to their trees. Its parameters are the weights of pools.
-    RAISES (ValueError): If a context element is unknown or a setting is invalid.
+    RAISES (ValueError): If a context list or a setting is invalid.
     """
     checked = EstimatorSettings(**settings)
     contexts = HeadOutwardContexts(tag, word, case, children, distance, label)
@@ -218,9 +219,10 @@ def read_docs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Words]:
     """Encode the sentences of Docs for the parser, in parts of at most `LONGEST` words.
 
-    docs (Sequence[Doc]): Docs with tags; unknown tags share one number.
+    docs (Sequence[Doc]): Docs with tags; unknown and missing tags share one number.
     RETURNS (tuple): Cased words and tags (int32[words]), the start of each part (int64[parts + 1]),
         and the words with their layout.
+    RAISES (ValueError): If the model has not been trained.
     """
     words = read_words(docs)
     names, tag = read_attribute(docs, words.layout, "tag")

@@ -66,7 +66,7 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
 
 @jitable
 def chart_scores(model, words, tags):
-    """Return the scores of all events of a sentence, in nats, without labels; words are cased."""
+    """Return the `ChartScores` of cased words and tags (int32[n]) in nats, without labels."""
     n = len(words)
     symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
@@ -142,7 +142,7 @@ def _log_child(model, symbols, event, words, rooms):
 def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
     """Return the log-probability of each word with its tag, its arc and its STOPs.
 
-    words, tags, heads (int32[n]): The sentence; words are cased.
+    words, tags, heads (int32[n]): Cased words, tags, and heads, `NONE` for the root's child.
     labels (int32[n]): The labels of the arcs, ignored unless `given_labels`.
     RETURNS (float64[n]): In nats.
     """
@@ -171,8 +171,8 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
 def candidate_log_probabilities(model, words, tags, heads, labels):
     """Return the log-probabilities of k trees of a sentence, in nats.
 
-    An unknown label (`NONE`) has the uniform probability.
-
+    words (int32[n]): Cased words.
+    tags, heads, labels (int32[k, n]): Trees. An unknown label (`NONE`) is uniformly distributed.
     RETURNS (float64[k, 2]): Of the words, tags and tree; and of the labels given these.
     """
     k, n = heads.shape
@@ -199,7 +199,7 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
 
 @jitable
 def find_labels(model, words, tags, heads, labels):
-    """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
+    """Write the best labels into `labels` (int32[n]); `NONE` for the root, 0 without lists."""
     n = len(words)
     symbols, family = symbols_of(words, tags, model.sizes), family_of(heads)
     room = _room(model.label)
@@ -235,12 +235,12 @@ def parse(
     consensus: bool,
     threads: int,
 ) -> HeadOutwardTrees:
-    """Parse sentences by dynamic programming.
+    """Parse sentences by dynamic programming, with a model that is not `unchartable`.
 
     words, tags (int32[words]): The sentences, one after the other; words are cased.
     offsets (int64[sentences + 1]): Their starts; none is empty.
-    consensus (bool): Whether to minimise the expected number of wrong heads; else return the most
-        probable tree.
+    consensus (bool): Whether to minimise expected wrong heads; else find the most probable tree.
+    threads (int): Threads to parse with; at least 1.
     """
     trees = HeadOutwardTrees(
         np.empty(len(words), dtype=np.int32),

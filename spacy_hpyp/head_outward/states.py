@@ -120,8 +120,9 @@ def enter_context(model, parent, document, condition, context):
 
 @jitable
 def word_probabilities(model, word, context, place, probability):
-    """Find the probability of a word given its context and each state (float64[states]).
+    """Write the probability of a word given its context and each state into `probability`.
 
+    place (int64[states]), probability (float64[states]): Workspace, and the result.
     The inner loops are over states, so that their look-ups overlap.
     """
     franchise = model.words
@@ -177,7 +178,7 @@ def visit_words(model, dependents, first, last, state, rng, probability):
 
     model (StateModel): With space for them, see `reserve_words`.
     state (int32[n]): Overwritten; `NONE` for unseated words.
-    probability (float64[n]): Overwritten with the probability of each word given all others.
+    probability (float64[n]): Overwritten with that of each word given all other seated words.
     """
     states = model.states.alphabet[0]
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
@@ -203,15 +204,15 @@ def reserve_words(model: StateModel, words: int) -> StateModel:
 def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     """Find the posterior of the states of a new document's words, with fixed counts.
 
-    It is exact if states depend on parents. If they depend on the document, Gibbs sampling draws
-    them, and the predictive distributions of the second half of the sweeps are averaged. The mean
-    inverse of a word's predictions is the inverse of its probability given all other words, states
-    summed out.
+    It is exact if states do not depend on the document. Else Gibbs sampling draws them, and the
+    predictive distributions of the second half of the sweeps are averaged. The mean inverse of a
+    word's predictions is the inverse of its probability, states summed out.
 
     word, parent (int32[n]): The numbers of the words and of their parents.
     sweeps (int): At least 2.
     belief (float64[n, states]): Overwritten with the probabilities.
-    log_probability (float64[n]): Overwritten with that of each word given the others, in nats.
+    log_probability (float64[n]): Overwritten with that of each word in nats, given its parent and,
+        if states depend on the document, the document's other words.
     """
     n, states = belief.shape
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
@@ -248,7 +249,7 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
 
 @jitable
 def score_arcs(model, word, document):
-    """Return the chart scores of a sentence, with fixed counts and states summed out."""
+    """Return the `ChartScores` of words (int32[n]), with fixed counts and states summed out."""
     n, states = len(word), model.states.alphabet[0]
     frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
@@ -276,7 +277,7 @@ def score_arcs(model, word, document):
 
 @jit
 def parse_sentences(model, word, offsets, heads):
-    """Find the best trees of sentences of unknown documents, with fixed counts."""
+    """Write the best trees of new documents into `heads` (int32[n]: positions in `word`)."""
     for number in range(len(offsets) - 1):
         start, end = offsets[number], offsets[number + 1]
         if start < end:
@@ -292,7 +293,7 @@ def sweep(
     rng: np.random.Generator,
     probability: np.ndarray,
 ) -> StateModel:
-    """Resample the state of every word once. Do not use the given model afterwards."""
+    """Resample every state, see `visit_words`. Do not use the given model afterwards."""
     for first in range(0, len(state), _CHUNK):
         last = min(first + _CHUNK, len(state))
         model = reserve_words(model, last - first)

@@ -91,8 +91,7 @@ class ParseReranker(HeadOutwardComponent):
         sources = [
             name for name, pipe in components_before(self, self.nlp) if hasattr(pipe, "candidates")
         ]
-        is_there = self.source in self.nlp.component_names if self.source else bool(sources)
-        if not is_there:
+        if not self.source and not sources:
             raise ValueError(
                 f"The component '{self.name}' reranks the trees of a parser, but there is none "
                 f"before it in {self.nlp.component_names}. Add one, or name it in 'source'."

@@ -30,9 +30,7 @@ def classes(
     treebank: Annotated[
         Path | None, option("Treebank to learn the tokenizer from", exists=True)
     ] = None,
-    lang: Annotated[
-        str, option("Without a treebank: language of the tokenizer", "--lang -l")
-    ] = "xx",
+    lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "xx",
     tokenized: Tokenized = False,
 ) -> None:
     """Learn word classes from text.
@@ -40,6 +38,8 @@ def classes(
     With classes, parsers generalise to words missing from their treebank. Each class is a path in a
     binary tree. A line of the file has a path, a word and a count.
     """
+    if tokenized and treebank is not None:
+        raise ValueError("--tokenized text needs no tokenizer: leave --treebank out.")
     nlp = None if tokenized else spacy.blank(lang)
     if treebank is not None:
         nlp = spacy.blank(lang, config=_LEARNED)

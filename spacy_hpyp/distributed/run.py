@@ -8,9 +8,9 @@ import json
 import logging
 import os
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -84,8 +84,8 @@ def find_shards(paths: Iterable[Path], endings: Sequence[str] = ENDINGS) -> list
     """
     found: dict[Path, None] = {}
     for path in map(Path.absolute, paths):
-        below = sorted(file for file in path.rglob("*") if file.suffix.lower() in endings)
-        files = [path] if path.is_file() else below
+        below = (file for file in path.rglob("*") if file.suffix.lower() in endings)
+        files = [path] if path.is_file() else sorted(filter(Path.is_file, below))
         if not files:
             raise ValueError(f"There is no file of text ({', '.join(endings)}) at '{path}'.")
         found |= dict.fromkeys(files)
@@ -97,13 +97,12 @@ def find_shards(paths: Iterable[Path], endings: Sequence[str] = ENDINGS) -> list
 
 def unique_names(paths: Iterable[Path]) -> list[str]:
     """Return a name without white space for each file; those of one name are numbered."""
-    seen: Counter[str] = Counter()
-    names = []
+    names: dict[str, None] = {}
     for path in paths:
         name = "_".join(path.stem.split())
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
-    return names
+        numbered = (f"{name}.{number}" for number in count(2))
+        names[next(each for each in chain([name], numbered) if each not in names)] = None
+    return list(names)
 
 
 class Worker:

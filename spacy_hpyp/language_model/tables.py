@@ -35,6 +35,7 @@ _RESULT = {
     *"file region sentence word words token tokens start end tag known class log_prob".split(),
     *"surprisal surprisal_lexical surprisal_syntactic surprisal_letters".split(),
     *"entropy_next entropy_analyses reduction_next reduction_analyses".split(),
+    *"stack_depth arcs arc_length".split(),
 }
 # Marks of sub-words, and tokens without text.
 _MARKS = re.compile(r"^##|[\sĠĊ▁]|^<[^<>]+>$|^\[(?:CLS|SEP|PAD)\]$")

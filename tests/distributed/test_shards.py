@@ -6,7 +6,7 @@ import pytest
 from command_line import run
 
 from spacy_hpyp.cli import parse, surprisal
-from spacy_hpyp.distributed.run import Task, find_shards
+from spacy_hpyp.distributed.run import Task, find_shards, unique_names
 
 SENTENCES = "The dog sees 3 cats. Ada sleeps.\n\nKim waits near the old bird.\n\nMona sings.\n"
 
@@ -25,6 +25,10 @@ def test_files_are_found_in_folders(write, tmp_path):
     assert paths == [f"{tmp_path}/x/a.txt", f"{tmp_path}/x/y/b.conllu"]
     assert [Path(one.path).name for one in find_shards([tmp_path / "x"], [".txt"])] == ["a.txt"]
     assert [shard.name for shard in find_shards([tmp_path])] == ["a", "b", "a.2"]
+    (tmp_path / "x" / "folder.txt").mkdir()
+    assert len(find_shards([tmp_path / "x"])) == 2
+    paths = [Path(name) for name in ("x/a.txt", "x/a.2.txt", "y/a.txt")]
+    assert unique_names(paths) == ["a", "a.2", "a.3"]
     with pytest.raises(ValueError, match="no file of text"):
         find_shards([tmp_path / "w"])
 

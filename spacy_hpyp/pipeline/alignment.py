@@ -137,8 +137,8 @@ def annotated_document(
 ) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
     """Return the gold document of an example on the tokens that a parser learns.
 
-    A gold sentence without all tags and a complete tree stays unchanged if the documents have the
-    same tokens; otherwise it gets neither tags nor a tree. See `located_gold` for the arguments.
+    A gold sentence without all tags and a complete tree stays unchanged on the gold document's
+    tokens; on others it gets neither tags nor a tree. See `located_gold` for the arguments.
 
     RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and the
         positions of their words.
@@ -154,7 +154,7 @@ def annotated_document(
         if problem_of(sentences[i].rows) is not None:
             # See `Block.complete`.
             incomplete = np.zeros((len(place), 4), dtype=np.int64)
-            incomplete[:, 0], incomplete[:, 3] = orths[place], place[0] - place
+            incomplete[:, 0], incomplete[:, 3] = orths[place], -np.arange(len(place))
             incomplete[0, 2] = ROOT if len(place) > 1 else NO_LABEL
             sentences[i] = RawSentence(incomplete, doc.vocab)
         tags_and_labels, heads = sentences[i].rows[:, 1:3], sentences[i].rows[:, 3]

@@ -270,7 +270,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         progress (Callable[[int], None]): Called with the number of words annotated since.
         RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens of the
             setting `tokens`, and how many of their sentences the component has learned from; the
-            others are parsed by it as it is.
+            others are parsed along with those.
         RAISES (ValueError): If the component has been trained on less than half of the sentences,
             or with latent derivations.
         """

@@ -315,3 +315,19 @@ def test_words_found_by_the_tokenizer_are_learned_and_others_stay_whole(found, e
     ]
     gold = example_of_words(Example(predicted, reference), "gold")
     assert [token.text for token in gold.predicted] == "va à le port de le lac".split()
+
+
+def test_an_incomplete_sentence_with_white_space_stays_one_sentence():
+    gold = Doc(
+        VOCAB,
+        words=["we", "\n", "ca", "n't", "go"],
+        spaces=[False] * 5,
+        heads=[4, 0, 4, 4, 4],
+        deps=["", "dep", "aux", "advmod", "ROOT"],
+        sent_starts=[True, False, False, False, False],
+    )
+    predicted = Doc(VOCAB, words=["we", "\n", "can't", "go"], spaces=[False] * 4)
+    doc, (sentence,), places = annotated_document(Example(predicted, gold), "tokenizer")
+    assert [place.tolist() for place in places] == [[0, 2, 3]]
+    assert sentence.rows[:, 3].tolist() == [0, -1, -2]
+    assert [len(sentence) for sentence in doc.sents] == [4]

@@ -102,8 +102,8 @@ def prefix_of(treebank: Path) -> Path:
         found = sorted(treebank.glob(f"*-{_TRAIN}.conllu"))
         if len(found) != 1:
             raise ValueError(
-                f"'{treebank}' has {len(found)} files *-{_TRAIN}.conllu. It needs one: name the "
-                "training part so, or give the prefix of a treebank."
+                f"'{treebank}' has {len(found)} files *-{_TRAIN}.conllu. It needs "
+                "exactly one. Rename the training part, or give the prefix of a treebank."
             )
         treebank = found[0]
     return treebank.with_name(re.sub(r"-(train|dev|test)\.conllu$", "", treebank.name))

@@ -67,9 +67,7 @@ def evaluate(
     if gold_tags and tags_from is not None:
         raise ValueError("Give either --gold-tags or --tags-from, not both.")
     if calibration and (gold_tags or tags_from is not None):
-        raise ValueError(
-            "--calibration is of predicted tags: leave --gold-tags and --tags-from out."
-        )
+        raise ValueError("--calibration needs predicted tags. Omit --gold-tags and --tags-from.")
     gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     taggers: list[str] = []
     if gold_tags or tags_from is not None:

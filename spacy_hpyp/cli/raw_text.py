@@ -31,7 +31,8 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
     for path in paths or ():
         if path != STDIN and not path.is_file():
             problem = "is not a regular file" if path.exists() else "does not exist"
-            raise typer.BadParameter(f"'{path}' {'is a directory' if path.is_dir() else problem}.")
+            problem = "is a directory" if path.is_dir() else problem
+            raise typer.BadParameter(f"'{path}' {problem}.")
     return paths
 
 

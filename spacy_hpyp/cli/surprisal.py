@@ -273,8 +273,8 @@ def reading(
     other texts. Gain is the difference in log-likelihood, in nats, with a standard error over
     blocks of 100 words. Effects are per unit of the predictor; their 95 % confidence intervals
     allow for correlated neighbouring words (Newey & West). With --reader-by, a mixed model gives
-    both.
-    A predictor includes its lagged columns (--lags). Rows without a time or value are left out.
+    both. A predictor includes its lagged columns (--lags). Rows without a time or value are left
+    out.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")
     text, delimiter = decode_table(table)

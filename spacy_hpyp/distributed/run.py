@@ -8,9 +8,9 @@ import json
 import logging
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -97,11 +97,13 @@ def find_shards(paths: Iterable[Path], endings: Sequence[str] = ENDINGS) -> list
 
 def unique_names(paths: Iterable[Path]) -> list[str]:
     """Return a name without white space for each file; those of one name are numbered."""
-    names: dict[str, None] = {}
+    seen, names = Counter[str](), dict[str, None]()
     for path in paths:
-        name = "_".join(path.stem.split())
-        numbered = (f"{name}.{number}" for number in count(2))
-        names[next(each for each in chain([name], numbered) if each not in names)] = None
+        name = unique = "_".join(path.stem.split())
+        while unique in names:
+            seen[name] += 1
+            unique = f"{name}.{seen[name] + 1}"
+        names[unique] = None
     return list(names)
 
 

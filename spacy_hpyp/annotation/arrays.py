@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..compiled import NONE
+from ..spacy_internals import nonproj
 
 Stretches = TypeVar("Stretches", bound=Any)
 
@@ -15,33 +16,22 @@ HEADS, TAGS = 4, 3
 
 
 class Sentences(NamedTuple):
-    """Annotated sentences.
+    """Annotated sentences, as numbers."""
 
-    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence. The
-        root's head and label are `NONE`.
-    offsets (int64[sentences + 1]): The first token of each sentence.
-    """
-
-    words: np.ndarray
-    tags: np.ndarray
-    heads: np.ndarray
-    labels: np.ndarray
-    offsets: np.ndarray
+    words: np.ndarray  # int32[tokens]
+    tags: np.ndarray  # int32[tokens]
+    heads: np.ndarray  # int32[tokens]: positions in the sentence, `NONE` for the root
+    labels: np.ndarray  # int32[tokens]: `NONE` for the root
+    offsets: np.ndarray  # int64[sentences + 1]: the first token of each sentence
 
 
 class Blocks(NamedTuple):
-    """Stretches of words that are decoded independently.
+    """Stretches of words that are decoded independently."""
 
-    words (int32[tokens]): The numbers of the words.
-    tags (int32[tokens]): Given tags, `NONE` where the tag is to be found.
-    may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block does.
-    offsets (int64[blocks + 1]): The first token of each block.
-    """
-
-    words: np.ndarray
-    tags: np.ndarray
-    may_start: np.ndarray
-    offsets: np.ndarray
+    words: np.ndarray  # int32[tokens]: the numbers of the words
+    tags: np.ndarray  # int32[tokens]: given tags, `NONE` where the tag is to be found
+    may_start: np.ndarray  # bool[tokens]: may a sentence begin here? The first word of a block does
+    offsets: np.ndarray  # int64[blocks + 1]: the first token of each block
 
 
 def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
@@ -90,33 +80,20 @@ def is_tree(heads: np.ndarray) -> bool:
 
 def is_projective(heads: np.ndarray) -> bool:
     """Whether heads (int32[n], `NONE` for the root) form a projective tree with one root."""
-    if not is_tree(heads):
-        return False
-    word = np.flatnonzero(heads != NONE)
-    left, right = np.minimum(word, heads[word]), np.maximum(word, heads[word])
-    begins_inside = (left[:, None] < left) & (left < right[:, None])
-    root = np.flatnonzero(heads == NONE)[0]
-    is_crossed = np.any(begins_inside & (right[:, None] < right))
-    return not (is_crossed or np.any((left < root) & (root < right)))
+    above = np.where(heads == NONE, np.arange(len(heads)), heads)
+    return is_tree(heads) and not nonproj.is_nonproj_tree(above.tolist())
 
 
 class Guides(NamedTuple):
-    """Beliefs of a parser about words, the most probable first; see `annotation.guides`.
-
-    heads (int32[words, k]): Positions in the block, `NONE` for ROOT; without meaning where the
-        probability is 0.
-    head_probability (float32[words, k]): The probability of each head.
-    head_labels (int32[words, k]): The best label of the arc from each head; `NONE` if unknown, and
-        for ROOT.
-    tags (int32[words, m]): Tags, `NONE` for unknown ones.
-    tag_probability (float32[words, m]): The probability of each tag.
+    """Beliefs of a parser about words, the most probable first; see `annotation.guides`. Heads
+    without probability have no meaning.
     """
 
-    heads: np.ndarray
-    head_probability: np.ndarray
-    head_labels: np.ndarray
-    tags: np.ndarray
-    tag_probability: np.ndarray
+    heads: np.ndarray  # int32[words, k]: positions in the block, `NONE` for ROOT
+    head_probability: np.ndarray  # float32[words, k]
+    head_labels: np.ndarray  # int32[words, k]: of the arc from each head; `NONE` if unknown or ROOT
+    tags: np.ndarray  # int32[words, m]: `NONE` for unknown ones
+    tag_probability: np.ndarray  # float32[words, m]
 
 
 def no_guides(words: int) -> Guides:
@@ -131,29 +108,24 @@ def no_guides(words: int) -> Guides:
 
 
 class Parses(NamedTuple):
-    """The chosen parses of all blocks, with results of the beam.
+    """The chosen parses of all blocks, with results of the beam."""
 
-    heads, labels (int32[tokens]): Positions in the block, and labels; `NONE` for words attached to
-        ROOT.
-    tags (int32[tokens]): The tags.
-    log_probability (float64[tokens]): Contribution of each word to the log-probability of its
-        block, in nats, which is summed over the final beam. The last word has the end, too.
-    syntactic, lexical (float64[tokens]): The log of the ratio of two prefix probabilities, in nats
-        (Roark et al. 2009): of the tag, summed over all tags, and of the word given its tag. They
-        add up to `log_probability` without the end.
-    head_probability, tag_probability (float64[tokens]): Posterior probabilities of the chosen arc
-        without its label and of the chosen tag; NaN unless asked for.
-    guides (Guides): Further possibilities in the final beam; without rows unless asked for.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    tags: np.ndarray
-    log_probability: np.ndarray
-    syntactic: np.ndarray
-    lexical: np.ndarray
-    head_probability: np.ndarray
-    tag_probability: np.ndarray
+    heads: np.ndarray  # int32[tokens]: positions in the block, `NONE` for words attached to ROOT
+    labels: np.ndarray  # int32[tokens]: `NONE` for words attached to ROOT
+    tags: np.ndarray  # int32[tokens]
+    # Contribution of each word to the log-probability of its block, in nats, which is summed over
+    # the final beam. The last word has the end, too.
+    log_probability: np.ndarray  # float64[tokens]
+    # The log of the ratio of two prefix probabilities, in nats (Roark et al. 2009): of the tag,
+    # summed over all tags, and of the word given its tag. They add up to `log_probability` without
+    # the end.
+    syntactic: np.ndarray  # float64[tokens]
+    lexical: np.ndarray  # float64[tokens]
+    # Posterior probabilities of the chosen arc without its label and of the chosen tag; NaN unless
+    # asked for.
+    head_probability: np.ndarray  # float64[tokens]
+    tag_probability: np.ndarray  # float64[tokens]
+    # Further possibilities in the final beam; without rows unless asked for.
     guides: Guides = no_guides(0)
 
 
@@ -165,29 +137,18 @@ def with_letters(parses: Parses, letters: np.ndarray) -> Parses:
 
 
 class Posterior(NamedTuple):
-    """The derivations of a final beam as parses of n words.
+    """The derivations of a final beam as parses of n words."""
 
-    heads, labels (int32[m, n]): Positions, and labels; `NONE` for words attached to ROOT.
-    tags (int32[m, n]): The tags.
-    log_weight (float64[m]): Log-probabilities of the derivations with the words, in nats.
-    probability (float64[m]): The weights, each to the power of 1 / temperature, normalised.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    tags: np.ndarray
-    log_weight: np.ndarray
-    probability: np.ndarray
+    heads: np.ndarray  # int32[m, n]: positions, `NONE` for words attached to ROOT
+    labels: np.ndarray  # int32[m, n]: `NONE` for words attached to ROOT
+    tags: np.ndarray  # int32[m, n]
+    log_weight: np.ndarray  # float64[m]: log p(derivation, words) in nats
+    probability: np.ndarray  # float64[m]: weights to the power of 1 / temperature, normalised
 
 
 class Share(NamedTuple):
-    """A part of the posterior of some words.
+    """A part of the posterior of some words."""
 
-    words (int64[n]): Their places among the tokens of all blocks.
-    posterior (Posterior): Their parses.
-    weight (float64[n]): The probability of these parses, for each word.
-    """
-
-    words: np.ndarray
+    words: np.ndarray  # int64[n]: their places among the tokens of all blocks
     posterior: Posterior
-    weight: np.ndarray
+    weight: np.ndarray  # float64[n]: the probability of these parses, for each word

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 
 from ..compiled import NONE
 from ..spacy_internals import nonproj
@@ -12,7 +12,7 @@ from .arrays import Posterior, Share
 from .encoding import Layout, layout_of, write_tags, write_trees
 from .sentences import ROOT_LABEL, Encoder, GoldSentence, projective_tree
 from .syntactic_words import to_word_doc, write_back
-from .user_data import forget_all
+from .user_data import forget
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,13 @@ class Marginals:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Trees of one sentence of n words, the best first.
+    """Trees of one sentence of n words, the best first. They need not be projective."""
 
-    token (int64[n]): The positions of the words in the Doc.
-    heads (int32[k, n]): Positions in the sentence, `NONE` for roots. They need not be projective.
-    labels, tags (list[list[str]]): Of the words of each candidate; "ROOT" for roots, "" for no tag.
-    score (float64[k]): The parser's score of each, in nats where it has probabilities.
-    """
-
-    token: np.ndarray
-    heads: np.ndarray
-    labels: list[list[str]]
-    tags: list[list[str]]
-    score: np.ndarray
+    token: np.ndarray  # int64[n]: the positions of the words in the Doc
+    heads: np.ndarray  # int32[k, n]: positions in the sentence, `NONE` for roots
+    labels: list[list[str]]  # Of the words of each candidate; "ROOT" for roots
+    tags: list[list[str]]  # Of the words of each candidate; "" for none
+    score: np.ndarray  # float64[k]: the parser's, in nats where it has probabilities
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -80,18 +74,18 @@ class Candidates:
 
 
 def lowered(
-    heads: np.ndarray, labels: Sequence[str], words: Sequence[str], doc: Doc
+    heads: np.ndarray, labels: Sequence[str], words: Sequence[Token]
 ) -> tuple[np.ndarray, list[str]]:
     """Return unlifted heads (int32[n], `NONE` for roots) and labels (Nivre & Nilsson 2005)."""
-    if not any(nonproj.is_decorated(label) for label in labels):
+    if not any(map(nonproj.is_decorated, labels)):
         return heads, list(labels)
-    places = np.arange(len(heads))
-    above = np.where(heads == NONE, places, heads).tolist()
-    copy = Doc(doc.vocab, words=words, heads=above, deps=labels)
+    above = np.where(heads == NONE, np.arange(len(heads)), heads).tolist()
+    forms = [word.text for word in words]
+    copy = Doc(words[0].vocab, words=forms, heads=above, deps=labels)
     nonproj.deprojectivize(copy)
-    above = np.array([word.head.i for word in copy], dtype=np.int32)
-    labels = [ROOT_LABEL if word.head.i == word.i else word.dep_ for word in copy]
-    return np.where(above == places, NONE, above).astype(np.int32), labels
+    above = [NONE if word.head == word else word.head.i for word in copy]
+    labels = [ROOT_LABEL if word.head == word else word.dep_ for word in copy]
+    return np.array(above, dtype=np.int32), labels
 
 
 def trees_of(
@@ -106,19 +100,16 @@ def trees_of(
     """Make the candidates of a parser.
 
     heads, labels (int32[k, n]), score (float64[k]): Projective trees of the words at `token`, the
-        best first.
+        best first; heads and labels of roots are `NONE`.
     names (Sequence[str]): The labels, decorated for lifted arcs.
     tags (list[list[str]] | None): The tags of each candidate; by default those of the document.
     """
     words = [doc[i] for i in token.tolist()]
     if tags is None:
         tags = [[word.tag_ for word in words]] * len(heads)
-    labelled = np.array([*names, ROOT_LABEL], dtype=object)
-    labels = np.where(heads == NONE, ROOT_LABEL, labelled[labels]).tolist()
-    forms = [word.text for word in words]
-    trees = [lowered(*tree, forms, doc) for tree in zip(heads, labels)]
-    places = np.array([tree for tree, _ in trees], dtype=np.int32)
-    return Candidates(token, places, [of_tree for _, of_tree in trees], tags, score)
+    named = np.array([*names, ROOT_LABEL], dtype=object)[labels].tolist()
+    places, labelled = zip(*(lowered(*tree, words) for tree in zip(heads, named)))
+    return Candidates(token, np.array(places), list(labelled), tags, score)
 
 
 def write_candidates(
@@ -159,7 +150,7 @@ def k_best(
         copy = doc.copy()
         words = to_word_doc(copy)
         if with_tags:
-            forget_all(words)
+            forget(words)
         write_candidates(words, list(zip(candidates, chosen)), with_tags=with_tags)
         write_back(words, copy)
         parses.append((copy, score))

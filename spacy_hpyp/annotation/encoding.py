@@ -12,15 +12,7 @@ from ..compiled import NONE
 from ..spacy_internals import nonproj
 from .arrays import Blocks, Parses, block_starts, offsets_of
 from .sentences import ROOT_LABEL, SPACE_LABEL, Encoder, RawSentence, tree_problem
-from .user_data import (
-    PROBABILITIES,
-    UNCALIBRATED,
-    WRITTEN,
-    attribute_keys,
-    forget_all,
-    remove,
-    write_entries,
-)
+from .user_data import PROBABILITIES, UNCALIBRATED, WRITTEN, attribute_keys, forget, write_entries
 
 #: The tag of white space.
 SPACE_TAG = "_SP"
@@ -38,16 +30,11 @@ class UnknownTagWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the words of blocks in their Docs.
+    """Places of the words of blocks in their Docs."""
 
-    token (int64[words]): The position of each word in its Doc.
-    docs (int64[docs + 1]): The first word of each Doc.
-    offsets (int64[blocks + 1]): The first word of each block.
-    """
-
-    token: np.ndarray
-    docs: np.ndarray
-    offsets: np.ndarray
+    token: np.ndarray  # int64[words]: the position of each word in its Doc
+    docs: np.ndarray  # int64[docs + 1]: the first word of each Doc
+    offsets: np.ndarray  # int64[blocks + 1]: the first word of each block
 
     @property
     def words(self) -> list[slice]:
@@ -70,18 +57,14 @@ def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of Docs.
+    """The words of Docs. Blocks span from one given sentence boundary to the next.
 
-    forms (list[str]): The distinct forms.
-    place (int64[words]): The form of each word.
-    starts (int32[words]): Whether each begins a sentence. The first word of a Doc does, and so does
-        one after white space that does.
-    layout (Layout): Their places; blocks span from one given sentence boundary to the next.
+    The first word of a Doc begins a sentence, and so does one after white space that does.
     """
 
-    forms: list[str]
-    place: np.ndarray
-    starts: np.ndarray
+    forms: list[str]  # The distinct forms
+    place: np.ndarray  # int64[words]: the form of each word
+    starts: np.ndarray  # int32[words]: `BEGINS`, `GOES_ON`, or `NONE` if unset
     layout: Layout
 
 
@@ -138,8 +121,8 @@ def read_spaces(docs: Sequence[Doc], layout: Layout) -> np.ndarray:
     return spaces
 
 
-def located_sentences(doc: Doc) -> list[tuple[RawSentence, np.ndarray]]:
-    """Return the sentences of an annotated Doc, each with the positions of its words (int64[*]).
+def raw_sentences(doc: Doc) -> list[RawSentence]:
+    """Return the sentences of an annotated Doc.
 
     Without sentence boundaries, the Doc is one. A head that is white space stands for the next one
     above that is a word; if there is none, the word is a root.
@@ -155,22 +138,17 @@ def located_sentences(doc: Doc) -> list[tuple[RawSentence, np.ndarray]]:
         number = np.cumsum(is_word) - 1
         rows[:, 3] = np.where(is_word[heads], number[heads] - number, 0)
     return [
-        (RawSentence(np.ascontiguousarray(rows[place, :4]), doc.vocab), place)
+        RawSentence(np.ascontiguousarray(rows[place, :4]), doc.vocab, place)
         for place in np.split(words, ends)
         if len(place)
     ]
 
 
-def raw_sentences(doc: Doc) -> list[RawSentence]:
-    """Return the sentences of an annotated Doc."""
-    return [sentence for sentence, _ in located_sentences(doc)]
-
-
 def words_in_trees(doc: Doc) -> np.ndarray:
     """Return which tokens are words of a sentence with a complete tree (bool[tokens])."""
     in_tree = np.zeros(len(doc), dtype=bool)
-    for sentence, place in located_sentences(doc):
-        in_tree[place] = tree_problem(sentence.rows) is None
+    for sentence in raw_sentences(doc):
+        in_tree[sentence.place] = tree_problem(sentence.rows) is None
     return in_tree
 
 
@@ -253,7 +231,7 @@ def write_tags(docs: Sequence[Doc], layout: Layout, tags: np.ndarray, names: Seq
     """
     write_attribute(docs, layout, "tag", names, tags, space=SPACE_TAG)
     for doc in docs:
-        remove(doc.user_data, ("tag_prob",))
+        forget(doc, ("tag_prob",))
 
 
 def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
@@ -282,31 +260,28 @@ def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
     """Write tags, heads, labels, probabilities and surprisals of parses into Docs."""
     write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
-    _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels))
+    write_trees(docs, layout, parses.heads, parses.labels, list(encoder.labels))
+    surprisals = bits(parses.lexical), bits(parses.syntactic)
+    probabilities = parses.head_probability, parses.tag_probability
+    values = np.stack([parses.log_probability, *surprisals, *probabilities])
     for doc, words in zip(docs, layout.words):
-        values = {
-            "log_prob": parses.log_probability[words],
-            "surprisal_lexical": bits(parses.lexical[words]),
-            "surprisal_syntactic": bits(parses.syntactic[words]),
-            "head_prob": parses.head_probability[words],
-            "tag_prob": parses.tag_probability[words],
-        }
-        write_extensions(doc, layout.token[words], values)
+        write_extensions(doc, layout.token[words], values[:, words])
 
 
-def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:
+def write_extensions(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
     """Replace the values of `WRITTEN` in a Doc.
 
     token (int64[words]): The positions of the words.
-    values (dict[str, float64[words]]): By attribute; NaN is not written. White space has 0, but no
-        head_prob or tag_prob, and nothing beside NaN.
+    values (float64[WRITTEN, words]): NaN is not written. White space has 0, but no head_prob or
+        tag_prob, and nothing beside NaN.
     """
-    forget_all(doc)
+    forget(doc)
     offsets = doc.to_array(IDX).tolist()
-    for name in WRITTEN:
-        unknown = name in PROBABILITIES or bool(np.isnan(values[name]).any())
+    for name, of_words in zip(WRITTEN, values):
+        is_nan = np.isnan(of_words)
+        unknown = name in PROBABILITIES or is_nan.any()
         column = np.full(len(doc), None if unknown else 0.0, dtype=object)
-        column[token] = np.where(np.isnan(values[name]), None, values[name])
+        column[token] = np.where(is_nan, None, of_words)
         found = zip(attribute_keys(name, offsets), column.tolist())
         doc.user_data.update((key, value) for key, value in found if value is not None)
 
@@ -319,7 +294,7 @@ def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray
     values (float64[words]): Probabilities; NaN for unknown ones.
     """
     if name == "head_prob":
-        remove(doc.user_data, (UNCALIBRATED,))
+        forget(doc, (UNCALIBRATED,))
     write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
 
 
@@ -334,29 +309,22 @@ def write_trees(
     heads: np.ndarray,
     labels: np.ndarray,
     names: Sequence[str],
-    head_probability: np.ndarray,
+    head_probability: np.ndarray | None = None,
 ) -> None:
     """Write heads, labels and probabilities of arcs into Docs.
 
     heads, labels (int32[words]): As in `Parses`.
     names (Sequence[str]): The labels by number.
-    head_probability (float64[words]): The probability that each arc is right; NaN for unknown ones.
+    head_probability (float64[words] | None): The probability that each arc is right, NaN for
+        unknown ones; None to leave probabilities as they are.
     """
-    _write_arcs(docs, layout, heads, labels, names)
-    for doc, words in zip(docs, layout.words):
-        write_probability(doc, layout.token[words], "head_prob", head_probability[words])
-
-
-def _write_arcs(
-    docs: Sequence[Doc], layout: Layout, heads: np.ndarray, labels: np.ndarray, names: Sequence[str]
-) -> None:
     if not docs:
         return
-    strings = docs[0].vocab.strings
-    label_ids = np.array([strings.add(label) for label in [*names, ROOT_LABEL]], dtype=np.uint64)
+    add = docs[0].vocab.strings.add
+    label_ids = np.array([*map(add, names), add(ROOT_LABEL)], dtype=np.uint64)
     places = np.arange(len(layout.token))
     heads = np.where(heads == NONE, places, heads + block_starts(layout.offsets))
-    decorated = any(nonproj.is_decorated(label) for label in names)
+    decorated = any(map(nonproj.is_decorated, names))
     for doc, words in zip(docs, layout.words):
         if len(doc) == 0:
             continue
@@ -367,6 +335,8 @@ def _write_arcs(
         doc.from_array([DEP, HEAD], rows[:, 1:])
         if decorated:
             nonproj.deprojectivize(doc)
+        if head_probability is not None:
+            write_probability(doc, token, "head_prob", head_probability[words])
 
 
 def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:

@@ -37,30 +37,21 @@ def content_key(content: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class GoldSentence:
-    """A sentence with complete annotation, made projective.
-
-    words, tags (list[str]): Those of each token.
-    heads (list[int]): Positions in the sentence, `NONE` for the root.
-    labels (list[str]): Decorated where an arc was lifted (Nivre & Nilsson 2005); "ROOT" for a root.
-    """
+    """A sentence with complete annotation, made projective (Nivre & Nilsson 2005)."""
 
     words: list[str]
     tags: list[str]
-    heads: list[int]
-    labels: list[str]
+    heads: list[int]  # Positions in the sentence, `NONE` for the root
+    labels: list[str]  # Decorated where an arc was lifted; "ROOT" for a root
 
 
 @dataclass(frozen=True)
 class RawSentence:
-    """A sentence as a Doc holds it, unchecked.
+    """A sentence as a Doc holds it, unchecked, without white space."""
 
-    rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white
-        space.
-    vocab (Vocab): The vocabulary of the numbers.
-    """
-
-    rows: np.ndarray
-    vocab: Vocab
+    rows: np.ndarray  # int64[tokens, 4]: ORTH, TAG, DEP and HEAD (relative)
+    vocab: Vocab  # The vocabulary of the numbers
+    place: np.ndarray  # int64[tokens]: the positions of the words in the Doc
 
     @property
     def key(self) -> bytes:
@@ -107,11 +98,10 @@ def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[i
         "ROOT".
     """
     projective, decorated = nonproj.projectivize(list(heads), list(labels))
-    is_root = [head == i for i, head in enumerate(projective)]
-    return (
-        [NONE if root else head for root, head in zip(is_root, projective)],
-        [ROOT_LABEL if root else label for root, label in zip(is_root, decorated)],
-    )
+    for i, head in enumerate(projective):
+        if head == i:
+            projective[i], decorated[i] = NONE, ROOT_LABEL
+    return projective, decorated
 
 
 def read_gold(sentence: RawSentence) -> GoldSentence | str:

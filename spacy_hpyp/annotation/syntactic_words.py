@@ -38,13 +38,7 @@ _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
 
 
 class Analysis(NamedTuple):
-    """A word of a token with several words.
-
-    form (str): The word.
-    lemma, tag, pos, morph, dep (str): As spaCy's attributes of tokens; "" if unknown.
-    head_token (int): Distance in tokens to the token of its head; 0 is the same token.
-    head_word (int): The number of the head in that token; the word itself if it is the root.
-    """
+    """A word of a token with several words. Attributes are as spaCy's, "" if unknown."""
 
     form: str
     lemma: str = ""
@@ -52,8 +46,8 @@ class Analysis(NamedTuple):
     pos: str = ""
     morph: str = ""
     dep: str = ""
-    head_token: int = 0
-    head_word: int = 0
+    head_token: int = 0  # Distance in tokens to the token of its head; 0 is the same token
+    head_word: int = 0  # The number of the head in that token; the word itself if it is the root
 
 
 def _attribute(column: int, name: str, meaning: str) -> Any:
@@ -211,22 +205,19 @@ def to_word_doc(doc: Doc) -> Doc:
     places, strings, morphology = _Places(doc, analyses), doc.vocab.strings, doc.vocab.morphology
     first, token_of = places.first, places.token
     last = first + places.count - 1
-    rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY, ORTH]).view(np.int64)[token_of]
+    rows = doc.to_array(_COLUMNS).view(np.int64)[token_of]
     heads = token_of + rows[:, 5]
     # Only the first of several words may begin a sentence, and only the last has a space after it.
-    is_first, is_last = (np.isin(np.arange(len(rows)), each) for each in (first, last))
-    rows[~is_first, 6] = -1
-    rows[~is_last, 7] = 0
+    rows[np.diff(token_of, prepend=-1) == 0, 6] = -1
+    rows[np.diff(token_of, append=-1) == 0, 7] = 0
     rows[:, 5] = first[heads] - np.arange(len(rows))
     for word in first[places.count[heads[first]] > 1].tolist():
         rows[word, 5] += _head_word(doc[int(token_of[word])], doc[int(heads[word])])
     for token, words in analyses.items():
         for i, word in zip(places.words(token), words):
-            tag, pos, lemma, dep, form = map(
-                strings.add, (word.tag, word.pos, word.lemma, word.dep, word.form)
-            )
-            numbers = np.array([tag, pos, morphology.add(word.morph), lemma, dep, form], np.uint64)
-            rows[i, [0, 1, 2, 3, 4, 8]] = numbers.view(np.int64)
+            names = word.tag, word.pos, word.lemma, word.dep, word.form
+            numbers = np.array([*map(strings.add, names), morphology.add(word.morph)], np.uint64)
+            rows[i, [0, 1, 3, 4, 8, 2]] = numbers.view(np.int64)
             rows[i, 5] = first[token + word.head_token] + word.head_word - i
     orths = rows[:, 8].view(np.uint64).tolist()
     word_doc = Doc(doc.vocab, words=orths, spaces=(rows[:, 7] == 1).tolist())
@@ -275,9 +266,10 @@ def write_back(words: Doc, doc: Doc) -> None:
     starts = words.to_array(IDX).view(np.int64)
     for token in analyses:
         of_token = places.words(token)
-        stored = [
-            [words[i].text, *_known(words[i]), *(link(i) if parsed else (0, 0))] for i in of_token
-        ]
+        stored = []
+        for i, word in zip(of_token, words[of_token.start : of_token.stop]):
+            known = word.text, word.lemma_, word.tag_, word.pos_, str(word.morph), word.dep_
+            stored.append([*known, *(link(i) if parsed else (0, 0))])
         data[attribute_key(_WORDS, offsets[token])] = [doc[token].text, stored]
         highest[token] += depth[of_token].argmin() if parsed else 0
         about[token] = [{} for _ in of_token]
@@ -403,11 +395,6 @@ def _moved(offsets: np.ndarray, end: int, distance: np.ndarray) -> list[int]:
     return (np.arange(end) + np.repeat(distance, np.diff(offsets, append=end))).tolist()
 
 
-def _known(word: Token) -> list[str]:
-    """Return the fields of `Analysis` from `lemma` to `dep`."""
-    return [word.lemma_, word.tag_, word.pos_, str(word.morph), word.dep_]
-
-
 def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
     """Write the columns of `_STRINGS`, and HEAD or SENT_START (int64[tokens, *])."""
     columns, names = (
@@ -418,11 +405,11 @@ def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
 
 def depths(head: np.ndarray) -> np.ndarray:
     """Return the number of arcs from each word to its root (int64[words]); a root heads itself."""
-    depth, above = np.zeros(len(head), dtype=np.int64), head
+    depth, above = np.zeros(len(head), dtype=np.int64), np.arange(len(head))
     for _ in range(len(head)):
         moved = above != head[above]
-        depth += moved
         if not moved.any():
             break
+        depth += moved
         above = head[above]
-    return depth + (head != np.arange(len(head)))
+    return depth

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .arrays import offsets_of
-from .encoding import located_sentences
+from .encoding import raw_sentences
 from .sentences import content_key
 
 _READ = [LOWER, HEAD, DEP, SENT_START, IS_SPACE]
@@ -18,19 +18,14 @@ _READ = [LOWER, HEAD, DEP, SENT_START, IS_SPACE]
 class UncasedWords:
     """The words of a Doc, or of some of its sentences, for models of uncased words without tags.
 
-    forms (list[str]): The words in lower case.
-    token (int64[n]): Their positions in the Doc.
-    heads (int32[n]): The positions of their parents among the words; `NONE` for the root's
-        children, and if no parent is known.
-    is_attached (bool[n]): Whether the word has a label; without one, its arc counts as unknown.
-    offsets (int64[sentences + 1]): The start of each sentence.
+    The arc of a word without a label counts as unknown.
     """
 
-    forms: list[str]
-    token: np.ndarray
-    heads: np.ndarray
-    is_attached: np.ndarray
-    offsets: np.ndarray
+    forms: list[str]  # The words in lower case
+    token: np.ndarray  # int64[n]: their positions in the Doc
+    heads: np.ndarray  # int32[n]: positions of their parents among the words; `NONE` without one
+    is_attached: np.ndarray  # bool[n]: whether the word has a label
+    offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
     def complete(self) -> "UncasedWords":
         """Return the sentences all of whose words have known parents in the sentence."""
@@ -50,15 +45,15 @@ class UncasedWords:
 
 def read_uncased(doc: Doc) -> UncasedWords:
     """Read the words of a Doc with their parents."""
-    located = located_sentences(doc)
-    rows = np.concatenate([np.empty((0, 4), np.int64), *(each.rows for each, _ in located)])
+    sentences = raw_sentences(doc)
+    rows = np.concatenate([np.empty((0, 4), np.int64), *(each.rows for each in sentences)])
     place = np.arange(len(rows))
     return UncasedWords(
         [doc.vocab.strings[orth].lower() for orth in rows[:, 0].view(np.uint64).tolist()],
-        np.concatenate([np.empty(0, np.int64), *(token for _, token in located)]),
+        np.concatenate([np.empty(0, np.int64), *(each.place for each in sentences)]),
         np.where(rows[:, 3] == 0, NONE, place + rows[:, 3]).astype(np.int32),
         rows[:, 2] != 0,
-        offsets_of([len(token) for _, token in located]),
+        offsets_of([len(each.place) for each in sentences]),
     )
 
 

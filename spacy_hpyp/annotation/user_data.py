@@ -24,6 +24,8 @@ PROBABILITIES = WRITTEN[3:]
 SENTENCE = "sentence_log_prob"
 #: The component that wrote uncalibrated probabilities.
 UNCALIBRATED = "uncalibrated_by"
+#: All that is written about the probabilities of arcs and tags.
+ARCS_AND_TAGS = (*PROBABILITIES, UNCALIBRATED)
 PARSES = "hpyp_parses"
 
 _KEPT = "._.", PARSES, None, None
@@ -37,13 +39,6 @@ def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
 def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str, int, None]]:
     """Yield the keys of a value of several tokens, given their first characters."""
     return zip(repeat("._."), repeat(name), offsets, repeat(None))
-
-
-def remove(data: dict[Any, Any], names: Container[str]) -> None:
-    """Remove values of tokens from user data."""
-    for key in [key for key in data if type(key) is tuple and len(key) == 4 and key[1] in names]:
-        if key[2] is not None and key[3] is None:
-            del data[key]
 
 
 def entries_of(doc: Doc, name: str) -> list[Any]:
@@ -71,18 +66,16 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     starts (int64[sentences]): The first token of each.
     values (float64[sentences]): In nats.
     """
-    remove(doc.user_data, (SENTENCE, *SUMMED))
+    forget(doc, (SENTENCE, *SUMMED))
     write_entries(doc, SENTENCE, values.tolist(), starts)
 
 
-def forget_probabilities(doc: Doc) -> None:
-    """Forget the probabilities of arcs and tags."""
-    remove(doc.user_data, (*PROBABILITIES, UNCALIBRATED))
-
-
-def forget_all(doc: Doc) -> None:
-    """Forget all probabilities and surprisals."""
-    remove(doc.user_data, (SENTENCE, UNCALIBRATED, *WRITTEN))
+def forget(doc: Doc, names: Container[str] = (SENTENCE, UNCALIBRATED, *WRITTEN)) -> None:
+    """Remove values of tokens, by default all probabilities and surprisals."""
+    data = doc.user_data
+    for key in [key for key in data if type(key) is tuple and len(key) == 4 and key[1] in names]:
+        if key[2] is not None and key[3] is None:
+            del data[key]
 
 
 class KeptParse(NamedTuple):

@@ -15,20 +15,11 @@ _ROWS = 20_000
 
 
 class Groups(NamedTuple):
-    """Competing choices for words.
+    """Competing choices for words. No function of this module reads the choices themselves."""
 
-    word (int64[groups]): The word of each choice, ascending.
-    choice (int32[groups]): The choices.
-    features (float64[groups, m]): Their features.
-    """
-
-    word: np.ndarray
-    choice: np.ndarray
-    features: np.ndarray
-
-    def where(self, chosen: np.ndarray) -> "Groups":
-        """Select groups by a mask (bool[groups])."""
-        return Groups(*(column[chosen] for column in self))
+    word: np.ndarray  # int64[groups]: the word of each choice, ascending
+    features: np.ndarray  # float64[groups, m]: their features
+    choice: np.ndarray | None = None  # int32[groups]
 
 
 def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
@@ -124,6 +115,5 @@ def fit_confidence(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarra
     observed (float64[n, m]), right (bool[n]): Features, and whether the choices are right.
     unlearned (float64[m]): The mean of the weights' prior.
     """
-    n = len(observed)
-    choices = Groups(np.arange(n), np.zeros(n, dtype=np.int32), observed)
+    choices = Groups(np.arange(len(observed)), observed)
     return fit(choices, right, 1.0, prior_mean=unlearned, close=1e-6)

@@ -57,15 +57,13 @@ class Ranking(StoredModel):
 
 
 def learn_weights(features: np.ndarray, right: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Find the weights under which the best candidates are most probable, by penalised maximum
-    likelihood.
+    """Find the weights (float64[FEATURES]) under which the best candidates are most probable, by
+    penalised maximum likelihood.
 
-    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
+    features (float64[candidates, FEATURES]), right (float64[candidates]): Features, and how much of
+        each candidate is right. Equally right ones share the first place.
     offsets (int64[sentences + 1]): Where the candidates of each sentence begin; none is without
         candidates.
-    right (float64[candidates]): How much of each is right. Equally right candidates share the first
-        place.
-    RETURNS (float64[FEATURES]): The weights.
     """
     counts = np.diff(offsets)
     best = right == np.repeat(np.maximum.reduceat(right, offsets[:-1]), counts)
@@ -76,8 +74,7 @@ def learn_weights(features: np.ndarray, right: np.ndarray, offsets: np.ndarray) 
 
 def as_groups(features: np.ndarray, offsets: np.ndarray) -> Groups:
     """Make the candidates of each sentence competing choices."""
-    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return Groups(sentence, np.zeros(len(sentence), dtype=np.int32), features)
+    return Groups(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), features)
 
 
 @registry.architectures("spacy-hpyp.Reranker.v1")
@@ -95,31 +92,21 @@ def Reranker(**lists: Any) -> Model:
 
 
 def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> np.ndarray:
-    """Return the log-probabilities of candidates by a head-outward model (float64[k, 2]).
+    """Return `candidate_log_probabilities` (float64[k, 2]) of candidates for a sentence of a Doc.
 
     Trees that are not projective are made so. All unknown tags count as one; unknown decorated
     labels count as those without decoration.
-
-    doc (Doc), candidates (Candidates): Of one sentence of it.
-    RETURNS (float64[k, 2]): See `candidate_log_probabilities`.
     """
-    sentences = candidates.sentences(doc)
-    encoder = model.encoder
-    tags, labels = encoder.tags, encoder.labels
+    sentences, encoder = candidates.sentences(doc), model.encoder
+    known = {**encoder.labels, ROOT_LABEL: NONE}
 
     def number_of(label: str) -> int:
-        if label == ROOT_LABEL:
-            return NONE
-        return labels.get(label, labels.get(label.split(nonproj.DELIMITER)[0], NONE))
+        return known.get(label, known.get(label.split(nonproj.DELIMITER)[0], NONE))
 
-    return candidate_log_probabilities(
-        model.frozen,
-        encoder.encode_words(sentences[0].words),
-        np.array(
-            [[tags.get(tag, len(tags)) for tag in each.tags] for each in sentences], dtype=np.int32
-        ),
-        np.array([each.heads for each in sentences], dtype=np.int32),
-        np.array(
-            [[number_of(label) for label in each.labels] for each in sentences], dtype=np.int32
-        ),
-    )
+    unknown = len(encoder.tags)
+    tags = [[encoder.tags.get(tag, unknown) for tag in each.tags] for each in sentences]
+    heads = [each.heads for each in sentences]
+    labels = [[number_of(label) for label in each.labels] for each in sentences]
+    trees = (np.array(rows, dtype=np.int32) for rows in (tags, heads, labels))
+    words = encoder.encode_words(sentences[0].words)
+    return candidate_log_probabilities(model.frozen, words, *trees)

@@ -41,22 +41,16 @@ _LONGEST = 300
 
 
 class Ballots(NamedTuple):
-    """The choices of voters for the words of some sentences.
-
-    heads (int32[words, voters]): Positions in the sentence, `NONE` for roots, `ABSENT` without a
-        choice.
-    labels, tags (int32[words, voters]): Numbers; `ABSENT` without a choice.
-    head_probability, tag_probability (float64[words, voters]): The voters' own probabilities, or
-        NaN.
-    offsets (int64[sentences + 1]): Where each sentence begins.
+    """The choices of voters for the words of some sentences, `ABSENT` without a choice, and their
+    own probabilities, or NaN.
     """
 
-    heads: np.ndarray
-    labels: np.ndarray
-    tags: np.ndarray
-    head_probability: np.ndarray
-    tag_probability: np.ndarray
-    offsets: np.ndarray
+    heads: np.ndarray  # int32[words, voters]: positions in the sentence, `NONE` for roots
+    labels: np.ndarray  # int32[words, voters]: numbers
+    tags: np.ndarray  # int32[words, voters]: numbers
+    head_probability: np.ndarray  # float64[words, voters]
+    tag_probability: np.ndarray  # float64[words, voters]
+    offsets: np.ndarray  # int64[sentences + 1]: where each sentence begins
 
 
 class Names(NamedTuple):
@@ -67,10 +61,9 @@ class Names(NamedTuple):
 
 
 def parses_of(doc: Doc, voters: Sequence[str], *, reader: str) -> list[KeptParse]:
-    """Return the parses of voters. A guide gives probabilities to voters that have none.
+    """Return the parses of voters, by their names in `doc._.hpyp_parses`; if the last one is
+    missing there, it is the current parse. A guide gives probabilities to voters that have none.
 
-    voters (Sequence[str]): The names of their parses in `doc._.hpyp_parses`; if the last one is
-        missing there, it is the current parse.
     reader (str): The name of the component, for errors.
     RAISES (ValueError): If a Doc with tokens lacks a parse, or its guide has another length.
     """
@@ -144,8 +137,8 @@ def group_voters(
     """Group voters that agree. There are features of each voter with each number and category, and
     of each pair of voters.
 
-    choice (int32[words, voters]): Each voter's choice, or `ABSENT`.
-    numbers (float64[words, voters, k]): Numeric features of each choice.
+    choice (int32[words, voters]), numbers (float64[words, voters, k]): Choices, or `ABSENT`, and
+        their numeric features.
     categories (Sequence[tuple[int64[words, voters], int]]): A category of each choice, and the
         number of categories; values out of range have no feature.
     """
@@ -169,7 +162,7 @@ def group_voters(
             agree = voted[choice[voted, u] == choice[voted, v]]
             features[row[agree, v], column] = 1.0
             column += 1
-    return Groups(np.nonzero(begins)[0], choice[begins], features)
+    return Groups(np.nonzero(begins)[0], features, choice[begins])
 
 
 class Votes(StoredModel):
@@ -230,11 +223,10 @@ class Votes(StoredModel):
         RETURNS (Ballots): One choice for each word (int32[words], float64[words]).
         """
         words, known = len(ballots.heads), {} if gold is None else gold._asdict()
-        groups = self._tag_groups(ballots)
-        tags, tag_probability = _best(groups, self._shares("tags", groups, known), words)
+        tags, tag_probability = self._elect_tags(ballots, known)
         groups = self._head_groups(ballots, tags)
         votes = self._shares("heads", groups, known)
-        heads, voted = self._elect(groups, votes, ballots, rates=rates)
+        heads, voted = self._elect_heads(groups, votes, ballots, rates=rates)
         odds = _log_odds(voted)[:, :2]
         if gold is not None:
             # An elected arc fits into a tree; its own votes do not reflect that.
@@ -251,26 +243,29 @@ class Votes(StoredModel):
     def loss(self, ballots: Ballots) -> tuple[float, int]:
         """Return minus the log-probability of gold heads in nats, and the number of voted words."""
         voters, gold = _with_gold(ballots)
-        groups = self._tag_groups(voters)
-        tags, _ = _best(groups, self._shares("tags", groups, {}), len(gold.tags))
-        groups = self._head_groups(voters, tags)
-        groups = groups.where(gold.heads[groups.word] != ABSENT)
-        right = groups.choice == gold.heads[groups.word]
+        tags, _ = self._elect_tags(voters, {})
+        groups, right = _known(self._head_groups(voters, tags), gold.heads)
         likelihood = log_likelihood(groups, right, self._weights_of("heads", groups))
         return -likelihood, len(np.unique(groups.word))
 
     def _shares(self, decision: str, groups: Groups, gold: dict[str, np.ndarray]) -> np.ndarray:
         """Return the shares of groups, by weights that are learned first from gold choices."""
         if decision in gold:
-            right = gold[decision]
-            known = groups.where(right[groups.word] != ABSENT)
-            self.weights[decision] = fit(known, known.choice == right[known.word], _PRIOR)
+            self.weights[decision] = fit(*_known(groups, gold[decision]), _PRIOR)
         return shares(groups, self._weights_of(decision, groups))
 
     def _weights_of(self, decision: str, groups: Groups) -> np.ndarray:
         return self.weights.get(decision, np.zeros(groups.features.shape[1]))
 
-    def _elect(
+    def _elect_tags(
+        self, ballots: Ballots, gold: dict[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tag of each word, and its probability."""
+        odds = _log_odds(ballots.tag_probability)
+        groups = group_voters(ballots.tags, odds, [(ballots.tags, len(self.tags))])
+        return _best(groups, self._shares("tags", groups, gold), len(ballots.tags))
+
+    def _elect_heads(
         self, groups: Groups, share: np.ndarray, ballots: Ballots, *, rates: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the head of each word, and the votes for it."""
@@ -285,10 +280,6 @@ class Votes(StoredModel):
                 tree = elect_tree(words, choices, share[first:last], int(end - start))
                 heads[start:end], votes[start:end] = tree
         return heads, votes
-
-    def _tag_groups(self, ballots: Ballots) -> Groups:
-        odds = _log_odds(ballots.tag_probability)
-        return group_voters(ballots.tags, odds, [(ballots.tags, len(self.tags))])
 
     def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
         heads, starts = ballots.heads, block_starts(ballots.offsets)[:, None]
@@ -320,12 +311,19 @@ def _with_gold(ballots: Ballots) -> tuple[Ballots, Ballots]:
     return voters, gold._replace(heads=np.where(is_outside, _OUTSIDE, gold.heads))
 
 
+def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
+    """Return the groups of words with a gold choice (int32[words], `ABSENT` for none), and which
+    are right.
+    """
+    known = Groups(*(column[gold[groups.word] != ABSENT] for column in groups))
+    return known, known.choice == gold[known.word]
+
+
 def elect_tree(
     word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the projective tree with the greatest sum of votes.
+    """Find the projective tree with the greatest sum of votes, see `vote_matrix`.
 
-    word, head (int[groups]), share (float64[groups]): See `vote_matrix`.
     RETURNS (tuple[int32[n], float64[n]]): Heads, `NONE` for the root, and the votes of their arcs.
     """
     matrix, places = vote_matrix(word, head, share, n), np.arange(n)
@@ -343,8 +341,8 @@ def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -
     The probability that no group is right is shared by the other heads, near ones more than distant
     ones.
 
-    word, head (int[groups]): The arcs with votes; the head is `NONE` for roots.
-    share (float64[groups]): Their probabilities.
+    word, head (int[groups]), share (float64[groups]): The arcs with votes, and their probabilities;
+        the head is `NONE` for roots.
     RETURNS (float64[n, n]): At h, d: the vote for h as the head of d; at d, d: for d as the root.
         Each column sums to 1, if there is an arc without votes.
     """

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
@@ -17,7 +18,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..annotation.encoding import located_sentences, rows_of_spaces, words_in_trees
+from ..annotation.encoding import raw_sentences, rows_of_spaces, words_in_trees
 from ..annotation.sentences import NO_LABEL, ROOT, GoldDocument, RawSentence, problem_of
 from ..annotation.syntactic_words import (
     Analysis,
@@ -79,7 +80,7 @@ def example_of_shared_words(example: Example, tokens: str = "tokenizer") -> Exam
     If the words of a token differ, those that spell it become tokens; otherwise it stays whole, as
     French *du* for a tokenizer that does not take it for *de* and *le*. See `spelled_apart`.
 
-    tokens (str): See `located_gold`. With "gold" the predicted document is the reference without
+    tokens (str): See `gold_sentences`. With "gold" the predicted document is the reference without
         annotation.
     """
     docs = example.predicted, example.reference
@@ -102,10 +103,8 @@ def example_of_tokens(example: Example) -> Example:
     return Example(example.predicted, spelled_apart(example.reference))
 
 
-def located_gold(
-    example: Example, tokens: str = "tokenizer"
-) -> list[tuple[RawSentence, np.ndarray]]:
-    """Return the sentences to learn from an example, with the positions of their words (int64[*]).
+def gold_sentences(example: Example, tokens: str = "tokenizer") -> list[RawSentence]:
+    """Return the sentences to learn from an example.
 
     A gold sentence without all tags and a complete tree is unchanged, and may have more or fewer
     positions than words. Complete ones without tokens are left out.
@@ -116,7 +115,7 @@ def located_gold(
     RAISES (ValueError): If the two documents have different texts.
     """
     if tokens == "gold" or _has_gold_tokens(example):
-        return located_sentences(example.reference)
+        return raw_sentences(example.reference)
     return list(_carried_over(example))
 
 
@@ -128,39 +127,35 @@ def _has_gold_tokens(example: Example) -> bool:
 
 
 def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
-    """Yield the sentences to learn from each example, see `located_gold`."""
-    return ([sentence for sentence, _ in located_gold(each, tokens)] for each in examples)
+    """Yield the sentences to learn from each example, see `gold_sentences`."""
+    return (gold_sentences(each, tokens) for each in examples)
 
 
-def annotated_document(
-    example: Example, tokens: str
-) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
+def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSentence]]:
     """Return the gold document of an example on the tokens that a parser learns.
 
     A gold sentence without all tags and a complete tree stays unchanged on the gold document's
-    tokens; on others it gets neither tags nor a tree. See `located_gold` for the arguments.
+    tokens; on others it gets neither tags nor a tree. See `gold_sentences` for the arguments.
 
-    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and the
-        positions of their words.
+    RETURNS (tuple[Doc, list[RawSentence]]): A new document, and its sentences.
     """
-    located = [each for each in located_gold(example, tokens) if len(each[1])]
-    sentences, places = ([each[i] for each in located] for i in (0, 1))
+    sentences = [each for each in gold_sentences(example, tokens) if len(each.place)]
     if tokens == "gold" or _has_gold_tokens(example):
-        return example.reference.copy(), sentences, places
+        return example.reference.copy(), sentences
     doc = unannotated(example.predicted)
     orths = doc.to_array(ORTH).view(np.int64)
     rows = rows_of_spaces(doc, np.flatnonzero(doc.to_array(IS_SPACE) == 0)).view(np.int64)
-    for i, place in enumerate(places):
-        if problem_of(sentences[i].rows) is not None:
+    for i, sentence in enumerate(sentences):
+        annotated, place = sentence.rows, sentence.place
+        if problem_of(annotated) is not None:
             # See `Block.complete`.
-            incomplete = np.zeros((len(place), 4), dtype=np.int64)
-            incomplete[:, 0], incomplete[:, 3] = orths[place], -np.arange(len(place))
-            incomplete[0, 2] = ROOT if len(place) > 1 else NO_LABEL
-            sentences[i] = RawSentence(incomplete, doc.vocab)
-        tags_and_labels, heads = sentences[i].rows[:, 1:3], sentences[i].rows[:, 3]
-        rows[place, :2] = tags_and_labels
-        rows[place, 2] = place[np.arange(len(place)) + heads] - place
-    return doc.from_array([TAG, DEP, HEAD], rows.view(np.uint64)), sentences, places
+            annotated = np.zeros((len(place), 4), dtype=np.int64)
+            annotated[:, 0], annotated[:, 3] = orths[place], -np.arange(len(place))
+            annotated[0, 2] = ROOT if len(place) > 1 else NO_LABEL
+            sentences[i] = RawSentence(annotated, doc.vocab, place)
+        rows[place, :2] = annotated[:, 1:3]
+        rows[place, 2] = place[np.arange(len(place)) + annotated[:, 3]] - place
+    return doc.from_array([TAG, DEP, HEAD], rows.view(np.uint64)), sentences
 
 
 def tokens_in_trees(example: Example) -> tuple[np.ndarray, np.ndarray]:
@@ -175,15 +170,15 @@ def tokens_in_trees(example: Example) -> tuple[np.ndarray, np.ndarray]:
     return (held.lengths == 0) | (in_tree > 0), gold
 
 
-def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
-    """Yield the sentences of an example on the predicted tokens, with the positions of these."""
+def _carried_over(example: Example) -> Iterator[RawSentence]:
+    """Yield the sentences of an example on the predicted tokens."""
     tokens = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
     held, holding = example.alignment.x2y, example.alignment.y2x
-    located = located_sentences(example.reference)
+    sentences = raw_sentences(example.reference)
     # The sentence of each gold word, and its number in it.
     sentence_of, number = np.full((2, len(example.reference)), NONE)
-    for i, (_, words) in enumerate(located):
-        sentence_of[words], number[words] = i, np.arange(len(words))
+    for i, sentence in enumerate(sentences):
+        sentence_of[sentence.place], number[sentence.place] = i, np.arange(len(sentence.place))
     # The first gold word of each token, and its sentence.
     first_word = np.full(len(tokens), NONE)
     is_aligned = (tokens[:, 1] == 0) & (held.lengths > 0)
@@ -195,16 +190,16 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
     is_home = (home[holding.data] == sentence_of[words]) & (sentence_of[words] != NONE)
     owner[words[is_home][::-1]] = holding.data[is_home][::-1]
     at_home = np.flatnonzero(home != NONE)
-    bounds = np.searchsorted(home[at_home], np.arange(len(located) + 1))
-    for i, (sentence, words) in enumerate(located):
-        place = at_home[bounds[i] : bounds[i + 1]]
+    bounds = np.searchsorted(home[at_home], np.arange(len(sentences) + 1))
+    for i, sentence in enumerate(sentences):
+        place, owners = at_home[bounds[i] : bounds[i + 1]], owner[sentence.place]
         if problem_of(sentence.rows) is not None:
-            yield sentence, place
+            yield replace(sentence, place=place)
         elif len(place):
-            holder = np.where(owner[words] == NONE, NONE, np.searchsorted(place, owner[words]))
+            holder = np.where(owners == NONE, NONE, np.searchsorted(place, owners))
             first, orths = number[first_word[place]], tokens[place, 0]
             rows = _project(sentence.rows, holder, first, orths, sentence.vocab.strings)
-            yield RawSentence(rows, sentence.vocab), place
+            yield RawSentence(rows, sentence.vocab, place)
 
 
 def _project(

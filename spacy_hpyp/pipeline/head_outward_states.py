@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.uncased_words import UncasedWords, read_uncased, uncased_key
-from ..annotation.user_data import remove, write_entries
+from ..annotation.user_data import forget, write_entries
 from ..head_outward.latent_states import LATENT_STATES, LatentStates
 from ..training.treebank import Seen
 from .base import TrainableComponent
@@ -117,7 +117,7 @@ class HeadOutwardStates(TrainableComponent):
     ) -> None:
         """Write states into the documents that `predict` was given, by what it returned."""
         for doc, (token, states, _) in zip(docs, scores):
-            remove(doc.user_data, ("latent_state",))
+            forget(doc, ("latent_state",))
             write_entries(doc, "latent_state", states.tolist(), token)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:

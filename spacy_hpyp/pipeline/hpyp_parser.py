@@ -31,7 +31,7 @@ from ..language_model.increments import Increment, find_increments
 from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import learn_contrasts
-from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
+from ..training.derivations import BatchSentence, JointTreebank, initialize, visit
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
@@ -111,15 +111,16 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         return True
 
     def _visit(
-        self, batch: SentenceBatch, rng: np.random.Generator
+        self, batch: list[BatchSentence], rng: np.random.Generator
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model, latent = self.joint, self.latent if self._is_latent else None
         found = visit(
             model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
         )
         # Weights learned from new sentences do not fit the model's later predictions.
-        are_learned = all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps
-        return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
+        are_seated = all(each.is_seated for each in batch)
+        are_learned = are_seated and not 0 < self.contrast <= model.progress.sweeps
+        return *found, sum(each.rows.shape[1] for each in batch), are_learned
 
     @property
     def _is_latent(self) -> bool:
@@ -279,12 +280,13 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         annotated = [
             annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")
         ]
-        docs, sentences, tokens = map(list, zip(*annotated)) if annotated else ([], [], [])
+        docs, sentences = map(list, zip(*annotated)) if annotated else ([], [])
         search = search_of(self._changed({"guides": True}))
         guides, learned = leave_out(
             model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
         )
-        write_guides(docs, layout_of(tokens), guides, model.encoder)
+        layout = layout_of([[each.place for each in document] for document in sentences])
+        write_guides(docs, layout, guides, model.encoder)
         # Guides are about words. Give each document its tokens back.
         return [with_tokens_of(each.predicted, doc) for each, doc in zip(examples, docs)], learned
 

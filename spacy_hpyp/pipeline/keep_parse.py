@@ -6,7 +6,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotation.syntactic_words import to_word_doc, write_back
-from ..annotation.user_data import current_parse, forget_probabilities, keep, take_back
+from ..annotation.user_data import ARCS_AND_TAGS, current_parse, forget, keep, take_back
 from .base import StoredPipe, components_before
 
 
@@ -51,6 +51,6 @@ class KeepParse(StoredPipe):
         if words.has_annotation("DEP"):
             keep(words, self.name_of_parse, current_parse(words))
             take_back(words)
-            forget_probabilities(words)
+            forget(words, ARCS_AND_TAGS)
             write_back(words, doc)
         return doc

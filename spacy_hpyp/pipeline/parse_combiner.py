@@ -10,7 +10,7 @@ from spacy.training import Example
 from ..annotation.arrays import joined
 from ..annotation.encoding import Layout, write_probability, write_tags, write_trees
 from ..annotation.sentences import UNLABELLED
-from ..annotation.user_data import KeptParse, forget_probabilities, kept_parses, restore
+from ..annotation.user_data import ARCS_AND_TAGS, KeptParse, forget, kept_parses, restore
 from ..combining.votes import ABSENT, VOTES, Ballots, Names, Votes, cast, parses_of
 from ..settings import Settings
 from .alignment import tokens_in_trees
@@ -173,7 +173,7 @@ class ArcConfidence(ParseCombiner):
         """Write the first voter's parse and its probabilities into the documents of `predict`."""
         layout, rated, _ = scores
         for doc, words, token in zip(docs, layout.words, layout.tokens):
-            forget_probabilities(doc)
+            forget(doc, ARCS_AND_TAGS)
             parse = kept_parses(doc).get(self.votes.voters[0])
             if parse is not None:
                 restore(doc, parse)

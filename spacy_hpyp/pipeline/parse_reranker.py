@@ -272,7 +272,7 @@ def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterato
 def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes, _Gold]]:
     """Yield gold sentences as documents of their own, with their keys."""
     for example in examples:
-        doc, sentences, places = annotated_document(example, tokens)
-        for raw, place in zip(sentences, places):
-            if len(place):
-                yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
+        doc, sentences = annotated_document(example, tokens)
+        for raw in sentences:
+            span = doc[int(raw.place[0]) : int(raw.place[-1]) + 1]
+            yield raw.key, (span.as_doc(), raw)

@@ -10,7 +10,7 @@ from spacy.pipeline.tagger import tagger_score
 from spacy.training import Example
 from spacy.util import registry
 
-from ..annotation.encoding import located_sentences
+from ..annotation.encoding import raw_sentences
 from ..annotation.sentences import PUNCTUATION, tree_problem
 from .alignment import tokens_in_trees
 
@@ -35,9 +35,7 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     for example in examples:
         for doc, kept in zip((example.predicted, example.reference), tokens_in_trees(example)):
             left_out.update(doc[i] for i in np.flatnonzero(~kept).tolist())
-        problems += [
-            tree_problem(sentence.rows) for sentence, _ in located_sentences(example.reference)
-        ]
+        problems += [tree_problem(sentence.rows) for sentence in raw_sentences(example.reference)]
 
     def getter(item: Any, name: str) -> Any:
         if name != "dep":

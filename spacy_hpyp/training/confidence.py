@@ -6,13 +6,12 @@ the treebank out, or, if that has few, others like it learn from parts of it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, block_starts, joined, offsets_of
+from ..annotation.arrays import Blocks, Sentences, block_starts, joined, offsets_of
 from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, features, tag_features
-from ..annotation.sentences import GoldSentence, is_counted, join
+from ..annotation.sentences import is_counted, join
 from ..arc_standard.decoding import decode
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
@@ -60,6 +59,24 @@ def learn_confidence(
     model, search: A model without latent derivations, and a search with `marginals`.
     sentences: By key, in order (int32[4, *]). If seated ones are missing, nothing changes.
     """
+
+    def observe(spans: Sequence[Sequence[np.ndarray]]) -> tuple[Observed, Observed]:
+        """Parse spans by the model without them; return arcs without punctuation, and tags."""
+        blocks, heads, gold = calibration_blocks(spans)
+        if given_tags:
+            blocks = blocks._replace(tags=gold.tags)
+        if seen is not None:
+            # Words that occur nowhere else are unknown without the spans.
+            elsewhere = seen - np.bincount(blocks.words, minlength=len(seen))
+            min_count = model.vocabulary_settings.min_count
+            words = model.vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count)
+            blocks = blocks._replace(words=words)
+        parses = decode(model.held_out_copy(gold, rng).frozen, blocks, search, threads)
+        counted = is_counted([*model.labels, ""])[gold.labels]
+        arcs = features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]
+        known = model.vocabulary.is_known(blocks.words)
+        return arcs, (tag_features(parses, known), parses.tags == gold.tags)
+
     rows = [rows for key, rows in sentences.items() if model.progress.seated.get(key)]
     if len(rows) < len(model.progress.seated) or not rows:
         return
@@ -70,7 +87,6 @@ def learn_confidence(
     chosen = spans[model.progress.sweeps % every :: every]
     count = min(_FOLDS, len(chosen), -(-_TWENTIETH // every))
     seen = model.word_counts() if model.is_lexicalised else None
-    observe = partial(_observe, model, seen, search, rng, threads=threads, given_tags=given_tags)
     arcs, tags = zip(*(observe(chosen[i::count]) for i in range(count)))
     model.confidence = Confidence(
         _fit(arcs, UNLEARNED), UNLEARNED_TAGS if given_tags else _fit(tags, UNLEARNED_TAGS)
@@ -79,11 +95,11 @@ def learn_confidence(
 
 def calibration_blocks(
     spans: Sequence[Sequence[np.ndarray]],
-) -> tuple[Blocks, np.ndarray, GoldSentence]:
+) -> tuple[Blocks, np.ndarray, Sentences]:
     """Make blocks of spans of consecutive sentences, whose boundaries are to be found.
 
-    RETURNS (tuple): The blocks; gold heads as positions in the block (int32[tokens]), `NONE` for
-        roots; and the sentences.
+    RETURNS (tuple[Blocks, int32[tokens], Sentences]): Also gold heads as positions in the block,
+        `NONE` for roots; and the sentences.
     """
     sentences = join([sentence for span in spans for sentence in span])
     offsets = sentences.offsets[offsets_of([len(span) for span in spans])]
@@ -91,34 +107,6 @@ def calibration_blocks(
     heads = np.where(sentences.heads == NONE, NONE, sentences.heads + shift).astype(np.int32)
     tags, starts = np.full(len(heads), NONE, dtype=np.int32), np.ones(len(heads), dtype=bool)
     return Blocks(sentences.words, tags, starts, offsets), heads, sentences
-
-
-def _observe(
-    model: JointModel,
-    seen: np.ndarray | None,
-    search: Search,
-    rng: np.random.Generator,
-    spans: Sequence[Sequence[np.ndarray]],
-    *,
-    threads: int,
-    given_tags: bool,
-) -> tuple[Observed, Observed]:
-    """Parse spans by the model without them; return arcs without punctuation, and tags."""
-    blocks, heads, sentences = calibration_blocks(spans)
-    if given_tags:
-        blocks = blocks._replace(tags=sentences.tags)
-    vocabulary = model.vocabulary
-    if seen is not None:
-        # Words that occur nowhere else are unknown without the spans.
-        elsewhere = seen - np.bincount(blocks.words, minlength=len(seen))
-        min_count = model.vocabulary_settings.min_count
-        words = vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count)
-        blocks = blocks._replace(words=words)
-    parses = decode(model.held_out_copy(sentences, rng).frozen, blocks, search, threads)
-    counted = is_counted([*model.labels, ""])[sentences.labels]
-    arcs = features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]
-    known = vocabulary.is_known(blocks.words)
-    return arcs, (tag_features(parses, known), parses.tags == sentences.tags)
 
 
 # Easy-first parsers

@@ -5,23 +5,17 @@ of both. Weights learn from sentences that the model has not seen: a copy withou
 after the other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
 from thinc.api import Adam
 
-from ..annotation.arrays import Blocks, sentence_blocks
+from ..annotation.arrays import sentence_blocks
 from ..annotation.sentences import join
 from ..arc_standard.contrast import add_contrasts
-from ..arc_standard.distributions import (
-    DISTRIBUTIONS,
-    Derivations,
-    Distributions,
-    static_derivations,
-    with_weights,
-)
+from ..arc_standard.distributions import DISTRIBUTIONS, static_derivations, with_weights
 from ..arc_standard.model import JointModel
 from ..arc_standard.proposals import new_task
 from ..arc_standard.search import Search
@@ -38,6 +32,8 @@ _PARTICLES = 30
 _FOLDS = 10
 _BATCH = 128
 _PARTS = 8  # Of a batch, for any number of threads
+# What the optimizer's parameters are multiplied with to give the parts of `Weights`.
+_SCALE = {"bucket": 1.0, "gate": GATE_LEARNING_RATE}
 
 
 def learn_contrasts(
@@ -60,64 +56,54 @@ def learn_contrasts(
         derivation in nats, -10 if the beam lost it. Neither depends on the number of threads.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
-    scale = {"bucket": 1.0, "gate": GATE_LEARNING_RATE}
     parameters = {
-        (name, part): (getattr(weights[name], part) / scale[part]).astype(np.float32)
+        (name, part): (getattr(weights[name], part) / scale).astype(np.float32)
         for name in DISTRIBUTIONS
-        for part in scale
+        for part, scale in _SCALE.items()
     }
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
-    folds = assign_folds([key for key in sentences if model.progress.seated.get(key)], _FOLDS)
-    total = 0.0
-    for keys in filter(None, folds):
+
+    def learn_fold(keys: Sequence[bytes]) -> float:
+        """Learn from some sentences; return their log-likelihood."""
         chosen = [sentences[keys[i]] for i in rng.permutation(len(keys))]
-        gold = join(chosen)
+        gold, total = join(chosen), 0.0
         derivations = static_derivations(gold)
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=gold.tags)
         parser = held_out_copy(model, {key: sentences[key] for key in keys}, rng).frozen
+
+        def contrast(
+            now: dict[str, Weights], places: np.ndarray
+        ) -> tuple[float, dict[str, Weights]]:
+            """Return the log-likelihood of sentences and its gradient, see `add_contrasts`."""
+            gradient = no_gradient(now)
+            task = new_task(with_weights(parser, now, gradient), blocks, search)
+            return add_contrasts(task, places, derivations, _JOINT), gradient
+
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 end = min(start + _BATCH, len(chosen))
-                now = _weights(parameters, scale)
-                contrast = partial(_contrast, parser, now, blocks, derivations, search)
-                found = [
-                    *executor.map(
-                        contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)]
-                    )
-                ]
+                parts = [np.arange(start + i, end, _PARTS) for i in range(_PARTS)]
+                found = [*executor.map(partial(contrast, _weights(parameters)), parts)]
                 total += sum(likelihood for likelihood, _ in found)
-                for name, part in parameters:
+                for key, values in parameters.items():
+                    name, part = key
                     gradient = sum(getattr(gradients[name], part) for _, gradients in found)
-                    gradient = (gradient * (-scale[part] / (end - start))).astype(np.float32)
-                    parameters[name, part], _ = optimizer(
-                        (name, part), parameters[name, part], gradient
-                    )
-        # The next fold needs the memory.
-        del parser, contrast
-    learned = _weights(optimizer.averages, scale) if optimizer.averages else {}
+                    gradient = (gradient * (-_SCALE[part] / (end - start))).astype(np.float32)
+                    parameters[key], _ = optimizer(key, values, gradient)
+        return total
+
+    folds = assign_folds([key for key in sentences if model.progress.seated.get(key)], _FOLDS)
+    total = sum(map(learn_fold, filter(None, folds)))
+    learned = _weights(optimizer.averages) if optimizer.averages else {}
     return {**weights, **learned}, total / max(1, sum(map(len, folds)))
 
 
-def _weights(
-    parameters: Mapping[tuple[str, str], np.ndarray], scale: dict[str, float]
-) -> dict[str, Weights]:
+def _weights(parameters: Mapping[tuple[str, str], np.ndarray]) -> dict[str, Weights]:
     return {
-        name: Weights(*(scale[part] * parameters[name, part].astype(np.float64) for part in scale))
+        name: Weights(
+            *(scale * parameters[name, part].astype(np.float64) for part, scale in _SCALE.items())
+        )
         for name in DISTRIBUTIONS
     }
-
-
-def _contrast(
-    parser: Distributions,
-    weights: Mapping[str, Weights],
-    blocks: Blocks,
-    derivations: Derivations,
-    search: Search,
-    chosen: np.ndarray,
-) -> tuple[float, dict[str, Weights]]:
-    """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
-    gradient = no_gradient(weights)
-    task = new_task(with_weights(parser, weights, gradient), blocks, search)
-    return add_contrasts(task, chosen, derivations, _JOINT), gradient

@@ -1,12 +1,12 @@
 """The training sentences of a joint model, and the steps that visit them."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, join
+from ..annotation.sentences import UNLABELLED, GoldDocument, join
 from ..arc_standard.distributions import static_derivations
 from ..arc_standard.model import JointModel
 from ..hpyp.pool import Weights
@@ -23,54 +23,37 @@ def initialize(
     vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
     model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
     if model.spelled and model.is_lexicalised:
-        types = {
-            word
-            for sentence in corpus.with_tags(label_data["tags"]).values()
-            for word in sentence.words
-        }
+        sentences = corpus.with_tags(label_data["tags"]).values()
+        types = {word for sentence in sentences for word in sentence.words}
         model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
 
 
-@dataclass
-class SentenceBatch:
-    """Sentences to be visited."""
+class BatchSentence(NamedTuple):
+    """A sentence to be visited."""
 
-    keys: list[bytes] = field(default_factory=list)
-    rows: list[np.ndarray] = field(
-        default_factory=list
-    )  # int32[4, *]: words, tags, heads and labels
-    seated: list[bool] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.keys)
+    key: bytes
+    rows: np.ndarray  # int32[4, *]: words, tags, heads and labels
+    is_seated: bool
 
 
 class JointTreebank(Treebank):
     """The sentences that a joint model is trained on."""
 
-    def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
-        return (
-            sentence
-            if isinstance(sentence, str)
-            else self.model.encoder.encode(sentence, learned=True)
-        )
+    encoding: ClassVar = {"learned": True}
 
-    def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:
+    def batch(self, documents: Iterable[GoldDocument]) -> list[BatchSentence]:
         """Return the sentences of documents for `visit`, which seats those not yet seated."""
-        batch = SentenceBatch()
-        progress, added = self.model.progress, Counter[bytes]()
+        batch, progress, added = [], self.model.progress, Counter[bytes]()
         for key, rows in self.rows(documents):
             is_seated = progress.seated.get(key, 0) + added[key] >= max(1, progress.copies[key])
             added[key] += not is_seated
-            batch.seated.append(is_seated)
-            batch.rows.append(rows)
-            batch.keys.append(key)
+            batch.append(BatchSentence(key, rows, is_seated))
         return batch
 
 
 def visit(
     model: JointModel,
-    batch: SentenceBatch,
+    batch: Sequence[BatchSentence],
     rng: np.random.Generator,
     *,
     latent: str | None = None,
@@ -86,16 +69,13 @@ def visit(
     RETURNS (tuple): See `CountModel.gibbs_step`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """
-    sentences = join(batch.rows)
+    keys, rows, are_seated = zip(*batch)
+    sentences, seated = join(rows), np.array(are_seated)
     derivations = static_derivations(sentences)
-    seated = np.array(batch.seated)
-    bounds = zip(sentences.offsets, sentences.offsets[1:])
-    places = [
-        (derivations.actions[2 * start : 2 * end], derivations.tags[start:end])
-        for start, end in bounds
-    ]
+    inner = sentences.offsets[1:-1]
+    places = [*zip(np.split(derivations.actions, 2 * inner), np.split(derivations.tags, inner))]
     progress, visited = model.progress, np.flatnonzero(seated)
-    taken = progress.take_drawn([batch.keys[i] for i in visited], [places[i] for i in visited])
+    taken = progress.take_drawn([keys[i] for i in visited], [places[i] for i in visited])
     if latent is None:
         found = model.gibbs_step(sentences, derivations, seated, rng, threads)
         visited = visited[taken]
@@ -104,11 +84,11 @@ def visit(
         found = model.latent_step(
             sentences, derivations, seated, rng, given_trees=given_trees, particles=particles
         )
-    for key, was_seated in zip(batch.keys, batch.seated):
+    for key, _, was_seated in batch:
         if not was_seated:
             progress.seated[key] = progress.seated.get(key, 0) + 1
             progress.copies[key] = max(progress.copies[key], progress.seated[key])
     progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
     for i in visited:
-        progress.keep_drawn(batch.keys[i], places[i])
+        progress.keep_drawn(keys[i], places[i])
     return found

@@ -35,13 +35,10 @@ def leave_out(
     Sentences are left out in stretches, with all their copies. A sentence that the model has not
     learned from is parsed along with those around it.
 
-    model (JointModel): A trained model; it stays as it is.
-    documents (Sequence[GoldDocument]): Its training data.
-    search (Search): How they are parsed, with `guides`; each sentence by itself.
-    rng (numpy.random.Generator): The source of randomness, a stream for each part.
-    folds (int): How many parts there are, at least 2.
-    given_tags (bool): Whether to parse with gold tags; unusable sentences then have no guides.
-    progress (Callable[[int], None]): Called with the number of words of each part.
+    model, documents: A trained model, which stays as it is, and its training data.
+    search, folds: A search with `guides`, for one sentence at a time, and at least 2 parts.
+    given_tags: Whether to parse with gold tags; unusable sentences then have no guides.
+    progress: Called with the number of words of each part.
     RETURNS (tuple[Guides, int]): The guides of all words, with heads as positions in the sentence;
         and how many of the sentences the model has learned from.
     RAISES (ValueError): If the model has learned from less than half of the usable sentences, or
@@ -86,9 +83,8 @@ def held_out_copy(
     """Return a model as if it had not learned from some sentences (int32[4, *], by key), with all
     their copies.
     """
-    seated = [
-        rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))
-    ]
+    copies = model.progress.seated
+    seated = [rows for key, rows in sentences.items() for _ in range(copies.get(key, 0))]
     return model.held_out_copy(join(seated), rng) if seated else model
 
 

@@ -1,6 +1,6 @@
 """Gold words between documents and easy-first models of their outcomes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -66,7 +66,7 @@ class GoldWords:
             np.concatenate([part.gold for part in parts]),
             np.concatenate([part.given for part in parts]),
             {name: np.concatenate([part.more[name] for part in parts]) for name in parts[0].more},
-            offsets_of([length for part in parts for length in np.diff(part.offsets)]),
+            offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
         )
 
     @property
@@ -75,14 +75,14 @@ class GoldWords:
         return [self.forms[i] for i in self.place.tolist()]
 
     def teach_words(
-        self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()
+        self, model: WordClassifier, outcomes: Sequence[str], left_out: Sequence[int] = ()
     ) -> None:
         """Initialize a model with the words and outcomes of all sequences but those `left_out`."""
-        words, dropped, sentences = self.words, set(left_out), []
-        for i, (start, end) in enumerate(zip(self.offsets, self.offsets[1:])):
-            if i not in dropped:
-                known = start + np.flatnonzero(self.gold[start:end] != NONE)
-                sentences.append(([words[j] for j in known.tolist()], self.gold[known].tolist()))
+        words, sentences = self.words, []
+        places = np.split(np.arange(len(words)), self.offsets[1:-1])
+        for i in np.setdiff1d(np.arange(len(places)), left_out):
+            known = places[i][self.gold[places[i]] != NONE]
+            sentences.append(([words[j] for j in known.tolist()], self.gold[known].tolist()))
         candidates = None
         if model.task.possible == CANDIDATES:
             seen = (pair for sentence in sentences for pair in zip(*sentence))
@@ -105,14 +105,12 @@ def jackknife(
     epochs: int,
     threads: int,
 ) -> dict[bytes, np.ndarray]:
-    """Find the outcomes of each sequence by a model that has been trained on the others. Sequences
-    of the same content are in the same fold.
+    """Find the outcomes of each sequence (int32[*], by key) by a model that has been trained on the
+    others. Sequences of the same content are in the same fold.
 
     model (WordClassifier): A model with the same settings; it stays as it is.
-    folds (int): The number of parts, at least 2.
-    epochs (int): The number of passes of each model.
+    folds, epochs (int): The number of parts, at least 2, and of passes of each model.
     threads (int): The number of folds at once; the result does not depend on it.
-    RETURNS (dict[bytes, int32[*]]): The outcomes of each sequence by its key.
     """
     numbers = {key: number for number, key in enumerate(dict.fromkeys(gold.keys))}
     number = np.array([numbers[key] for key in gold.keys], dtype=np.int64)

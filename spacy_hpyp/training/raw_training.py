@@ -25,15 +25,11 @@ _BATCH, _BETWEEN = 50_000, 1_000_000
 
 
 class RawTextProgress(NamedTuple):
-    """The progress of learning from raw text.
-
-    sentences, words (int): Those that have been learned from.
-    log_prob (float): The sum of their log-probabilities in nats, each batch before it was added.
-    """
+    """What has been learned from raw text since the beginning."""
 
     sentences: int
     words: int
-    log_prob: float
+    log_prob: float  # Sum over the sentences, each batch before it was added, in nats
 
 
 def learn_from_text(
@@ -46,13 +42,12 @@ def learn_from_text(
     learning: str = "words",
     batch_words: int = _BATCH,
 ) -> Iterator[RawTextProgress]:
-    """Learn from raw text. Discounts and strengths are resampled after each million words, and in
-    the end.
+    """Learn from raw text, and yield the progress after each batch. Discounts and strengths are
+    resampled after each million words, and in the end.
 
     text (Iterable[Sequence[str]]): The words of each sentence, at least one.
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
-    YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
     RAISES (ValueError): At the first step, if the parser is untrained, generates no words or lacks
         its word classes; at the end, if there were no words.
     """
@@ -61,13 +56,25 @@ def learn_from_text(
             "Unlexicalised or untrained models cannot learn from raw text. Train a lexicalised one."
         )
     search = search._replace(marginals=False, consensus=False)
+    vocabulary, progress = model.vocabulary, model.progress
     sentences, words, resampled, log_prob = 0, 0, 0, 0.0
     for batch in _batches(text, batch_words):
-        total, found = _parse(model, batch, search, threads)
-        _add(model, found, learning, seed=seed, threads=threads)
-        sentences += len(found.offsets) - 1
-        words += len(found.words)
-        log_prob += total
+        blocks = sentence_blocks(
+            [np.array(vocabulary.numbers_observed(each), dtype=np.int32) for each in batch]
+        )
+        parses = decode(model.frozen, blocks, search, threads)
+        # The model learns the words that it generates.
+        numbers = vocabulary.outcomes[blocks.words]
+        trees = Sentences(numbers, parses.tags, parses.heads, parses.labels, blocks.offsets)
+        derivations, unseated = static_derivations(trees), np.zeros(len(batch), dtype=bool)
+        rng = np.random.default_rng([seed, progress.steps])
+        with interrupts_deferred():
+            progress.steps += 1
+            model.gibbs_step(trees, derivations, unseated, rng, threads, LEARNING[learning])
+            progress.tokens += len(numbers)
+        sentences += len(batch)
+        words += len(numbers)
+        log_prob += float(parses.log_probability.sum())
         if words - resampled >= _BETWEEN:
             _resample(model, seed)
             resampled = words
@@ -88,35 +95,6 @@ def _batches(text: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence
             batch, words = [], 0
     if batch:
         yield batch
-
-
-def _parse(
-    model: JointModel, batch: list[Sequence[str]], search: Search, threads: int
-) -> tuple[float, Sentences]:
-    """Parse some sentences: their log-probability, and their trees."""
-    numbers = [
-        np.array(model.vocabulary.numbers_observed(words), dtype=np.int32) for words in batch
-    ]
-    blocks = sentence_blocks(numbers)
-    parses = decode(model.frozen, blocks, search, threads)
-    # The model learns the words that it generates.
-    words = model.vocabulary.outcomes[blocks.words]
-    found = Sentences(words, parses.tags, parses.heads, parses.labels, blocks.offsets)
-    return float(parses.log_probability.sum()), found
-
-
-def _add(
-    model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int
-) -> None:
-    """Add the events of trees to the model."""
-    unseated = np.zeros(len(sentences.offsets) - 1, dtype=bool)
-    derivations = static_derivations(sentences)
-
-    rng = np.random.default_rng([seed, model.progress.steps])
-    with interrupts_deferred():
-        model.progress.steps += 1
-        model.gibbs_step(sentences, derivations, unseated, rng, threads, LEARNING[learning])
-        model.progress.tokens += len(sentences.words)
 
 
 def _resample(model: JointModel, seed: int) -> None:

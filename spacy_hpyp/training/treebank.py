@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -72,12 +72,10 @@ class GoldCorpus(Seen[GoldSentence]):
 
     def label_data(self) -> dict[str, list[str]]:
         """Return the sorted tags and labels of usable sentences, without the root's label."""
-        tags, labels = set(), set()
-        for sentence in self.usable.values():
-            tags.update(sentence.tags)
-            labels.update(
-                label for label, head in zip(sentence.labels, sentence.heads) if head != NONE
-            )
+        sentences = self.usable.values()
+        tags = {tag for each in sentences for tag in each.tags}
+        arcs = ((label, head) for each in sentences for label, head in zip(each.labels, each.heads))
+        labels = {label for label, head in arcs if head != NONE}
         return {"tags": sorted(tags), "labels": sorted(labels)}
 
     def vocabulary(
@@ -108,7 +106,10 @@ class Treebank(Seen[np.ndarray]):
     The model itself stores the state of the sweep (`hpyp.training_state.Progress`).
 
     model (Any): With an `encoder`, and its `progress`.
+    encoding (dict[str, Any]): Further arguments of `encoder.encode`.
     """
+
+    encoding: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -136,7 +137,9 @@ class Treebank(Seen[np.ndarray]):
         return self.take(key, lambda: self._encode(read_gold(sentence)))
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
-        return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)
+        if isinstance(sentence, str):
+            return sentence
+        return self.model.encoder.encode(sentence, **self.encoding)
 
 
 def assign_folds(order: Sequence[bytes], folds: int) -> list[list[bytes]]:

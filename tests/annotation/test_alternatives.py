@@ -67,36 +67,25 @@ def test_alternatives_are_distinct_sorted_parses(toy, nlp, text, assert_forest):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_parse_probabilities_sum_over_derivations(toy, nlp, text):
+def test_parse_probabilities_sum_over_derivations_and_to_that_of_the_text(
+    toy, nlp, with_marginals, text
+):
     posterior = posterior_of_block(toy, nlp, text)
     sums = {}
-    for i, weight in enumerate(posterior.log_weight):
-        parse = (
-            *posterior.heads[i].tolist(),
-            *posterior.labels[i].tolist(),
-            *posterior.tags[i].tolist(),
-        )
+    rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
+    for parse, weight in zip(map(tuple, rows.tolist()), posterior.log_weight):
         sums[parse] = sums.get(parse, 0.0) + exp(weight)
-    found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
-    assert [one.log_prob for one in found] == pytest.approx(
-        sorted(map(log, sums.values()), reverse=True), rel=1e-9
-    )
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_parse_probabilities_sum_to_the_text_probability(toy, nlp, with_marginals, text):
-    found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
-    total = np.logaddexp.reduce([one.log_prob for one in found])
-    assert total == pytest.approx(with_marginals(one_sentence(nlp, text))._.log_prob, rel=1e-9)
+    found = [one.log_prob for one in toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)]
+    assert found == pytest.approx(sorted(map(log, sums.values()), reverse=True), rel=1e-9)
+    whole = with_marginals(one_sentence(nlp, text))._.log_prob
+    assert np.logaddexp.reduce(found) == pytest.approx(whole, rel=1e-9)
 
 
 def test_alternatives_combine_those_of_each_sentence(toy, nlp):
     parser = toy.parser(nlp)
-    docs = [nlp.make_doc(text) for text in (TEXTS[2], TEXTS[3])]
-    both = nlp.make_doc(f"{TEXTS[2]} {TEXTS[3]}")
-    for doc in (*docs, both):
-        for token in doc:
-            token.is_sent_start = token.i in (0, len(docs[0])) if doc is both else token.i == 0
+    docs = [one_sentence(nlp, text) for text in TEXTS[2:4]]
+    both = one_sentence(nlp, " ".join(TEXTS[2:4]))
+    both[len(docs[0])].is_sent_start = True
     first, second = (parser.k_best(doc, 5) for doc in docs)
     expected = sorted((a.log_prob + b.log_prob for a in first for b in second), reverse=True)[:5]
     found = parser.k_best(both, 5)
@@ -116,9 +105,8 @@ def test_alternatives_analyse_syntactic_words(toy, nlp, assert_forest):
         assert over.log_prob == each.log_prob
         flat = over.doc._.ud_words
         assert [word.text for word in flat] == words
-        assert tuple((word.tag_, word.dep_, flat.index(word.head)) for word in flat) == parse_of(
-            each.doc
-        )
+        parse = tuple((word.tag_, word.dep_, flat.index(word.head)) for word in flat)
+        assert parse == parse_of(each.doc)
         assert_forest(over.doc, generative=False)
     found, expected = parser.posterior(tokens), parser.posterior(doc)
     for name in ("heads", "labels", "tags"):
@@ -154,20 +142,17 @@ def test_token_probabilities_match_the_posterior(toy, nlp):
     parsed = [(nlp(text), parser.posterior(nlp.make_doc(text))) for text in TEXTS]
     for token, posterior in ((token, posterior) for doc, posterior in parsed for token in doc):
         assert isinstance(posterior, Marginals)
+        heads, labels, tag = (rows[token.i] for rows in vars(posterior).values())
         if token.is_space:
-            assert token._.head_prob is None
-            assert token._.tag_prob is None
-            assert posterior.heads[token.i].sum() == posterior.labels[token.i].sum() == 0.0
+            assert (token._.head_prob, token._.tag_prob) == (None, None)
+            assert heads.sum() == labels.sum() == 0.0
             continue
-        assert token._.head_prob == pytest.approx(posterior.heads[token.i, token.head.i], rel=1e-9)
-        assert token._.tag_prob == pytest.approx(
-            posterior.tags[token.i, tags.index(token.tag_)], rel=1e-9
-        )
+        assert token._.head_prob == pytest.approx(heads[token.head.i], rel=1e-9)
+        assert token._.tag_prob == pytest.approx(tag[tags.index(token.tag_)], rel=1e-9)
         assert 0.0 < token._.head_prob <= 1.0
         assert 0.0 < token._.tag_prob <= 1.0
-        for rows in (posterior.heads, posterior.labels, posterior.tags):
-            assert rows[token.i].sum() == pytest.approx(1.0)
-        assert posterior.heads[token.i, token.i] == pytest.approx(posterior.labels[token.i, -1])
+        assert [row.sum() for row in (heads, labels, tag)] == pytest.approx([1.0] * 3)
+        assert heads[token.i] == pytest.approx(labels[-1])
 
 
 @pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 3.0])

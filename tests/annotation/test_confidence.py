@@ -8,6 +8,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.arrays import Parses
 from spacy_hpyp.annotation.confidence import UNLEARNED, features
+from spacy_hpyp.annotation.user_data import PROBABILITIES
 from spacy_hpyp.cli.analysis import calibrations
 from spacy_hpyp.combining.log_linear import fit_confidence
 from spacy_hpyp.compiled import NONE
@@ -16,17 +17,11 @@ from spacy_hpyp.training.confidence import calibration_blocks
 TEXTS = ["the dog sees a cat . the cat near the bird sleeps . Kim waits .", "a fish sings ."]
 
 
-def parses_with(heads, head_probability):
-    n = len(heads)
-    nothing = np.zeros(n)
-    heads = np.array(heads, dtype=np.int32)
-    return Parses(
-        heads, heads, heads, nothing, nothing, nothing, np.array(head_probability), nothing
-    )
-
-
 def test_features_are_log_odds_arc_length_and_root_indicator():
-    found = features(parses_with([1, NONE, 0, NONE], [0.5, 0.9, 0.25, 1.0]), np.array([0, 3, 4]))
+    heads, nothing = np.array([1, NONE, 0, NONE], dtype=np.int32), np.zeros(4)
+    probability = np.array([0.5, 0.9, 0.25, 1.0])
+    parses = Parses(heads, heads, heads, nothing, nothing, nothing, probability, nothing)
+    found = features(parses, np.array([0, 3, 4]))
     expected = [
         [1.0, 0.0, np.log(2.0), 0.0],
         [1.0, np.log(9.0), 0.0, 1.0],
@@ -39,15 +34,10 @@ def test_features_are_log_odds_arc_length_and_root_indicator():
 def test_fitting_recovers_the_true_weights():
     rng = np.random.default_rng(0)
     wanted = np.array([0.5, 0.3, -0.8, 0.7])
-    observed = np.column_stack(
-        [
-            np.ones(50_000),
-            rng.normal(4.0, 3.0, 50_000),
-            rng.exponential(1.0, 50_000),
-            rng.random(50_000) < 0.1,
-        ]
-    )
-    right = rng.random(50_000) < 1.0 / (1.0 + np.exp(-observed @ wanted))
+    n = 50_000
+    columns = np.ones(n), rng.normal(4.0, 3.0, n), rng.exponential(1.0, n), rng.random(n) < 0.1
+    observed = np.column_stack(columns)
+    right = rng.random(n) < 1.0 / (1.0 + np.exp(-observed @ wanted))
     # Standard errors are below 0.05.
     assert fit_confidence(observed, right, UNLEARNED) == pytest.approx(wanted, abs=0.2)
 
@@ -63,23 +53,18 @@ def test_each_passage_becomes_one_calibration_block():
     assert heads.tolist() == [1, NONE, NONE, 2, 3, 1, NONE]
 
 
-def documents(toy, nlp, count=60, length=3):
+def examples_of(toy, nlp, count=60, length=3):
+    """Examples of documents of so many sentences."""
     sentences = toy.sentences(count)
-    return [
-        toy.doc(nlp.vocab, *sentences[i : i + length]) for i in range(0, len(sentences), length)
-    ]
+    docs = [toy.doc(nlp.vocab, *sentences[i : i + length]) for i in range(0, count, length)]
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
 
-def trained_on(toy, sweeps=4, count=60, length=3, **settings):
-
+def trained_on(toy, sweeps=4, size=(60, 3), **settings):
     nlp = toy.nlp(**toy.pools, particles=20, temperature=1.0, **settings)
-
-    def examples():
-        return [Example(nlp.make_doc(doc.text), doc) for doc in documents(toy, nlp, count, length)]
-
-    nlp.initialize(examples)
+    nlp.initialize(lambda: examples_of(toy, nlp, *size))
     for _ in range(sweeps):
-        nlp.update(examples())
+        nlp.update(examples_of(toy, nlp, *size))
     return nlp
 
 
@@ -101,11 +86,10 @@ def test_learning_confidence_does_not_change_the_model(toy, learned):
     assert toy.parser(learned).joint.progress.tokens == toy.parser(other).joint.progress.tokens
 
 
-@pytest.mark.parametrize(("count", "length"), [(24, 24), (2, 1)])
-def test_confidence_is_learned_from_few_documents(toy, count, length):
-    nlp = trained_on(toy, sweeps=2, count=count, length=length, decoding="mbr")
-    found = toy.parser(nlp).joint.confidence
-    assert found is not None
+@pytest.mark.parametrize("size", [(24, 24), (2, 1)])
+def test_confidence_is_learned_from_few_documents(toy, size):
+    nlp = trained_on(toy, sweeps=2, size=size, decoding="mbr")
+    assert toy.parser(nlp).joint.confidence is not None
     fresh = toy.examples(nlp, toy.sentences(80, seed=1)[40:])
     for example, doc in zip(fresh, nlp.pipe(example.predicted for example in fresh)):
         example.predicted = doc
@@ -116,7 +100,7 @@ def test_confidence_is_learned_from_few_documents(toy, count, length):
 def test_a_loaded_component_recalibrates_only_after_a_full_sweep(toy, learned):
     """The component is loaded in the middle of a sweep, so that its first sweep is incomplete."""
     nlp = toy.copy(learned)
-    examples = [Example(nlp.make_doc(doc.text), doc) for doc in documents(toy, nlp)]
+    examples = examples_of(toy, nlp)
     nlp.update(examples[:10])
     nlp = toy.copy(nlp)
     found = []
@@ -135,9 +119,7 @@ def test_reading_uncalibrated_probabilities_warns_once(toy, learned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for part in (doc, doc[3:6].as_doc(copy_user_data=True)):
-            assert all(
-                token._.head_prob is not None and token._.tag_prob is not None for token in part
-            )
+            assert None not in [token._.get(name) for token in part for name in PROBABILITIES]
     assert ["not calibrated" in str(each.message) for each in caught] == [True]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,18 +1,17 @@
 """Guides: a parser's beliefs as other components read them; mismatched guides are rejected."""
 
-from dataclasses import asdict, fields
-
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_hpyp.annotation.arrays import HEADS, TAGS
-from spacy_hpyp.annotation.encoding import Layout, encode_docs
+from spacy_hpyp.annotation.encoding import encode_docs, layout_of
 from spacy_hpyp.annotation.guides import Guide, block_guides, read_guide, write_guide
 
 LABELS = {"det": 0, "nsubj": 1, "obl": 2}
+#: The positions of the words of `a_doc`.
+WORDS = np.array([0, 1, 3, 4])
 TAG_NUMBERS = {"DT": 0, "NN": 1, "VBZ": 2}
 
 
@@ -29,42 +28,28 @@ def guide():
     )
 
 
-def a_doc(vocab=None):
-    doc = Doc(vocab or Vocab(), words=["the", "dog", " ", "sleeps", "."])
+def a_doc():
+    doc = Doc(Vocab(), words=["the", "dog", " ", "sleeps", "."])
     write_guide(doc, guide())
     return doc
 
 
-def layout(*blocks, docs=1):
-    """The layout of blocks of words, all of them in the first of some Docs."""
-    token = np.concatenate([np.empty(0, dtype=np.int64), *blocks]).astype(np.int64)
-    offsets = np.cumsum([0, *map(len, blocks)]).astype(np.int64)
-    return Layout(token, np.array([0, *[len(token)] * docs]), offsets)
-
-
-def same(one, other):
-    return all(
-        np.array_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(Guide)
-    )
+def read(docs, *places, labels=LABELS):
+    """The guides of blocks of words, given by their positions in each Doc."""
+    return block_guides(docs, layout_of(places), labels, TAG_NUMBERS, reader="parser")
 
 
 def test_a_guide_for_another_document_length_is_rejected():
-    doc = Doc(Vocab(), words=["the", "dog"])
-    write_guide(doc, guide())
-    with pytest.raises(ValueError, match="is about 5 tokens, but the document has 2"):
-        read_guide(doc)
-    doc = spacy.blank("en")("a b c d e")
-    write_guide(doc, guide())
+    doc = a_doc()
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
-    with pytest.raises(
-        ValueError, match=r"is about 5 tokens, but the document has 4.*parse it again"
-    ):
+    message = "is about 5 tokens, but the document has 4.*parse it again"
+    with pytest.raises(ValueError, match=message):
         read_guide(doc)
 
 
 def test_block_guides_use_the_readers_label_and_tag_numbers():
-    found = block_guides([a_doc()], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    found = read([a_doc()], [WORDS])
     assert [part.shape for part in found] == [(4, HEADS)] * 3 + [(4, TAGS)] * 2
     assert found.heads[:, :2].tolist() == [[1, 2], [2, -1], [-1, 3], [2, 1]]
     assert np.array_equal(found.head_probability[:, :2], guide().head_probs[[0, 1, 3, 4]])
@@ -79,13 +64,12 @@ def test_block_guides_use_the_readers_label_and_tag_numbers():
 
 
 def test_decorated_labels_known_to_the_reader_stay_decorated():
-    labels = {**LABELS, "obl||nsubj": 3}
-    found = block_guides([a_doc()], layout([0, 1, 3, 4]), labels, TAG_NUMBERS, reader="parser")
+    found = read([a_doc()], [WORDS], labels={**LABELS, "obl||nsubj": 3})
     assert found.head_labels[3].tolist() == [-1, 3, -1, -1]
 
 
 def test_heads_outside_the_block_are_dropped_and_the_others_move_up():
-    found = block_guides([a_doc()], layout([0, 1], [3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    found = read([a_doc()], [WORDS[:2], WORDS[2:]])
     assert found.heads[:, :2].tolist() == [[1, -1], [-1, -1], [-1, 1], [0, -1]]
     np.testing.assert_array_equal(
         found.head_probability[:, :2], np.float32([[0.9, 0.0], [0.3, 0.0], [1.0, 0.0], [0.5, 0.0]])
@@ -95,33 +79,20 @@ def test_heads_outside_the_block_are_dropped_and_the_others_move_up():
 
 def test_guides_in_one_batch_may_differ_in_names_and_columns():
     doc, wide, two = a_doc(), a_doc(), Doc(Vocab(), words=["a", "b"])
-    wider = asdict(guide())
-    for name, value in wider.items():
+    wider, short = dict(vars(guide())), dict(vars(guide()))
+    for name, value in vars(guide()).items():
         if isinstance(value, np.ndarray):
-            wider[name] = np.pad(
-                value, ((0, 0), (0, 4)), constant_values=0 if value.dtype == np.float32 else -1
-            )
+            missing = 0 if value.dtype == np.float32 else -1
+            wider[name] = np.pad(value, ((0, 0), (0, 4)), constant_values=missing)
+            short[name] = value[3:] * 0
     # The same guide with its names in reverse order.
     for numbers, names in (("head_labels", "label_names"), ("tags", "tag_names")):
         wider[names] = wider[names][::-1]
-        wider[numbers] = np.where(
-            wider[numbers] == -1, -1, len(wider[names]) - 1 - wider[numbers]
-        ).astype(np.int32)
-    wide._.guide = wider
-    write_guide(
-        two,
-        Guide(
-            **{
-                name: v[3:] * 0 if isinstance(v, np.ndarray) else v
-                for name, v in vars(guide()).items()
-            }
-        ),
-    )
-    places = Layout(
-        np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10])
-    )
-    found = block_guides([doc, two, wide], places, LABELS, TAG_NUMBERS, reader="parser")
-    alone = block_guides([doc], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+        turned = len(wider[names]) - 1 - wider[numbers]
+        wider[numbers] = np.where(wider[numbers] == -1, -1, turned).astype(np.int32)
+    wide._.guide, two._.guide = wider, short
+    found = read([doc, two, wide], [WORDS], [[0, 1]], [WORDS])
+    alone = read([doc], [WORDS])
     for part, own in zip(found, alone):
         assert part.dtype == own.dtype
         assert np.array_equal(part[:4], own)
@@ -156,9 +127,7 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
         (guide.heads, guide.head_probs, posterior.heads),
         (guide.tags, guide.tag_probs, posterior.tags),
     ):
-        assert [bool(share > 0.0) for share in shares[:, 0]] == [
-            not token.is_space for token in doc
-        ]
+        assert (shares[:, 0] > 0.0).tolist() == [not token.is_space for token in doc]
         there = shares > 0.0
         right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
         # The guide drops improbable alternatives and stores probabilities in half precision.
@@ -178,29 +147,21 @@ def test_writing_guides_does_not_change_the_parse(toy, guiding, annotation):
 
 
 def test_blocks_read_the_guides_that_a_parser_writes(toy, guiding):
-    parser = toy.parser(guiding)
+    encoder = toy.parser(guiding).joint.encoder
     doc = guiding(TEXTS[0])
-    blocks, place = encode_docs([doc], parser.joint.encoder, given_tags=False)
+    blocks, place = encode_docs([doc], encoder, given_tags=False)
     assert len(blocks.offsets) == 3
-    found = block_guides(
-        [doc], place, parser.joint.encoder.labels, parser.joint.encoder.tags, reader="parser"
-    )
-    guide = read_guide(doc)
-    for word, (token, start, end) in enumerate(
-        zip(
-            place.token,
-            np.repeat(place.offsets[:-1], np.diff(place.offsets)),
-            np.repeat(place.offsets[1:], np.diff(place.offsets)),
-        )
-    ):
-        expected = [
-            (token if head == -1 else place.token[start + head], float(probability))
+    found = block_guides([doc], place, encoder.labels, encoder.tags, reader="parser")
+    guide, of_block = read_guide(doc), np.repeat(np.arange(2), np.diff(place.offsets))
+    for word, (token, block) in enumerate(zip(place.token, of_block)):
+        inside = place.token[place.offsets[block] : place.offsets[block + 1]]
+        read = [
+            (token if head == -1 else inside[head], probability)
             for head, probability in zip(found.heads[word], found.head_probability[word])
             if probability > 0.0
         ]
-        wanted = [
-            (int(head), float(probability))
+        assert read == [
+            (head, probability)
             for head, probability in zip(guide.heads[token], guide.head_probs[token])
-            if probability > 0.0 and head in place.token[start:end]
+            if probability > 0.0 and head in inside
         ]
-        assert expected == wanted

@@ -47,6 +47,13 @@ def documents(draw):
     return doc, counts, heads
 
 
+def a_bc(words, **settings):
+    """A Doc in which the token "bc" has two words."""
+    doc = Doc(VOCAB, words=words, **settings)
+    write_words(doc, words.index("bc"), [Analysis("b"), Analysis("c")])
+    return doc
+
+
 def annotated(words, heads):
     return Doc(
         words.vocab,
@@ -73,18 +80,16 @@ def test_word_annotation_round_trips_and_tokens_form_a_tree(given):
         return
     write_back(words, doc)
     again = to_word_doc(doc)
-    for name in ("text", "tag_", "pos_", "lemma_", "dep_", "whitespace_"):
-        assert [getattr(token, name) for token in again] == [
-            getattr(token, name) for token in words
-        ]
-    assert [token.head.i for token in again] == heads
-    assert [str(token.morph) for token in again] == [str(token.morph) for token in words]
     flat = doc._.ud_words
-    assert [word.text for word in flat] == [token.text for token in words]
+
+    def columns_of(items):
+        names = ("text", "tag_", "pos_", "lemma_", "dep_", "morph")
+        return [[str(getattr(item, name)) for item in items] for name in names]
+
+    assert columns_of(again) == columns_of(flat) == columns_of(words)
+    assert [token.whitespace_ for token in again] == [token.whitespace_ for token in words]
+    assert [token.head.i for token in again] == heads
     assert [flat.index(word.head) for word in flat] == heads
-    assert [(word.tag_, word.lemma_, word.morph, word.dep_) for word in flat] == [
-        (token.tag_, token.lemma_, str(token.morph), token.dep_) for token in words
-    ]
     # Like the words, the tokens have one root and no cycle.
     assert len(list(doc.sents)) == 1
     assert sum(token.head.i == token.i for token in doc) == 1
@@ -115,11 +120,9 @@ def test_spelled_apart_splits_only_tokens_that_concatenate_their_words(given, da
     begin = np.cumsum([0, *map(len, forms)])
     token_of = [begin[i] + (k - places.index(i)) * apart[i] for k, i in enumerate(places)]
     assert len(list(found.sents)) == 1
-    assert all(
-        list(token.ancestors)[-1].head == list(token.ancestors)[-1]
-        for token in found
-        if token.head != token
-    )
+    for token in found:
+        *_, highest = token, *token.ancestors
+        assert highest.head == highest
     for i, token in zip(np.repeat(np.arange(len(forms)), list(map(len, forms))), found):
         own = [k for k, target in enumerate(token_of) if target == token.i]
         word = int(token.tag_[1:])
@@ -136,20 +139,14 @@ def test_words_follow_merged_heads_and_merged_tokens_lose_their_words(end):
     write_words(
         doc, 2, [Analysis("à", dep="case", head_token=2), Analysis("le", dep="det", head_token=2)]
     )
-    whole = np.arange(len(doc))
-    values = {name: -np.ones(len(doc)) for name in WRITTEN}
-    write_extensions(doc, whole, values)
+    write_extensions(doc, np.arange(len(doc)), -np.ones((len(WRITTEN), len(doc))))
     parsed = to_word_doc(doc)
     keep(parsed, "first", current_parse(parsed))
     write_back(parsed, doc)
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[3:5])
-    assert [word.head.text for word in doc._.ud_words][2:5] == ["bon maire", "bon maire", "parle"]
-    assert [token.head.text for token in to_word_doc(doc)][2:5] == [
-        "bon maire",
-        "bon maire",
-        "parle",
-    ]
+    for flat in (doc._.ud_words, to_word_doc(doc)):
+        assert [word.head.text for word in flat][2:5] == ["bon maire", "bon maire", "parle"]
     assert (doc[3]._.log_prob, doc[3]._.head_prob, doc._.log_prob) == (-2.0, None, -5.0 - len(end))
     assert doc._.surprisal == 2.0 * doc._.log_prob
     with pytest.warns(UserWarning, match="dropped"):
@@ -182,9 +179,8 @@ def test_words_in_flight_equal_newly_made_words(given, steps):
             if step == "tree":
                 done = annotated(words, [max(0, i - number) for i in range(sum(counts))])
                 words.from_array([DEP, HEAD], done.to_array([DEP, HEAD]))
-                write_entries(
-                    words, "head_prob", [number / 10 + i / 100 for i in range(len(words))]
-                )
+                probabilities = [number / 10 + i / 100 for i in range(len(words))]
+                write_entries(words, "head_prob", probabilities)
             elif step in ("tag_", "lemma_"):
                 for token in words:
                     setattr(token, step, f"{token.i}{number}")
@@ -198,8 +194,7 @@ def test_words_in_flight_equal_newly_made_words(given, steps):
 
 
 def test_tokens_and_words_share_sentence_boundaries():
-    doc = Doc(VOCAB, words=["a", "bc", "d"], sent_starts=[True, False, True])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc = a_bc(["a", "bc", "d"], sent_starts=[True, False, True])
     words = to_word_doc(doc)
     assert [token.is_sent_start for token in words] == [True, False, False, True]
     words[1].is_sent_start = True
@@ -208,18 +203,12 @@ def test_tokens_and_words_share_sentence_boundaries():
 
 
 def test_tokens_sum_word_log_probs_and_take_the_highest_words_confidence():
-    doc = Doc(VOCAB, words=["a", "bc", "d"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc = a_bc(["a", "bc", "d"])
     doc.user_data["other"] = 1
     words = annotated(to_word_doc(doc), [3, 3, 3, 3])
-    values = {
-        "log_prob": np.array([-1.0, -2.0, -4.0, -8.0]),
-        "surprisal_lexical": np.ones(4),
-        "surprisal_syntactic": np.ones(4),
-        "head_prob": np.array([0.1, 0.2, 0.3, 0.4]),
-        "tag_prob": np.array([0.1, 0.2, 0.3, 0.4]),
-    }
-    write_extensions(words, np.arange(4), values)
+    probabilities = [0.1, 0.2, 0.3, 0.4]
+    values = [[-1.0, -2.0, -4.0, -8.0], *np.ones((2, 4)), probabilities, probabilities]
+    write_extensions(words, np.arange(4), np.array(values))
     write_back(words, doc)
     assert [token._.log_prob for token in doc] == [-1.0, -6.0, -8.0]
     assert doc._.log_prob == pytest.approx(-15.0)
@@ -229,8 +218,7 @@ def test_tokens_sum_word_log_probs_and_take_the_highest_words_confidence():
 
 
 def test_white_space_stays_in_place():
-    doc = Doc(VOCAB, words=["a", "\n\n", "bc"], spaces=[False] * 3)
-    write_words(doc, 2, [Analysis("b"), Analysis("c")])
+    doc = a_bc(["a", "\n\n", "bc"], spaces=[False] * 3)
     words = to_word_doc(doc)
     assert [token.text for token in words] == ["a", "\n\n", "b", "c"]
     write_back(annotated(words, [0, 0, 2, 2]), doc)
@@ -239,8 +227,7 @@ def test_white_space_stays_in_place():
 
 
 def test_word_extensions_reach_the_next_component():
-    doc = Doc(VOCAB, words=["a", "bc", "d"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc = a_bc(["a", "bc", "d"])
     doc.user_data[("._.", "sent_end_prob", doc[1].idx, None)] = 0.75
     words = annotated(to_word_doc(doc), [2, 2, 2, 2])
     assert [token._.sent_end_prob for token in words] == [None, None, 0.75, None]
@@ -252,8 +239,7 @@ def test_word_extensions_reach_the_next_component():
 
 
 def test_take_back_removes_the_parse():
-    doc = Doc(VOCAB, words=["a", "bc"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc = a_bc(["a", "bc"])
     write_back(annotated(to_word_doc(doc), [1, 1, 1]), doc)
     words = to_word_doc(doc)
     take_back(words)
@@ -263,8 +249,7 @@ def test_take_back_removes_the_parse():
 
 
 def test_sentence_log_probs_survive_conversion_to_tokens():
-    doc = Doc(VOCAB, words=["a", "bc", "d"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc = a_bc(["a", "bc", "d"])
     words = annotated(to_word_doc(doc), [1, 1, 1, 3])
     write_sentence_probabilities(words, np.array([0, 3]), np.array([-5.0, -2.0]))
     write_back(words, doc)

@@ -5,14 +5,11 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
+from spacy_hpyp.annotation import encoding
 from spacy_hpyp.annotation.encoding import (
     BEGINS,
-    EMPTY_LINE,
     GOES_ON,
-    LINE_END,
     NOTHING,
-    SPACE,
-    SPACES,
     read_spaces,
     read_words,
     write_starts,
@@ -27,10 +24,6 @@ def doc_of(words, starts=None, spaces=None):
     return Doc(VOCAB, words=words, spaces=spaces, sent_starts=starts)
 
 
-def forms(words):
-    return [words.forms[place] for place in words.place.tolist()]
-
-
 def starts_of(doc):
     return [token.is_sent_start for token in doc]
 
@@ -38,7 +31,7 @@ def starts_of(doc):
 def test_read_words_skips_white_space_in_all_documents():
     docs = [doc_of(["\n", "a", " ", "b"]), doc_of([]), doc_of(["b", "\n\n"]), doc_of(["\t"])]
     words = read_words(docs)
-    assert forms(words) == ["a", "b", "b"]
+    assert [words.forms[place] for place in words.place] == ["a", "b", "b"]
     assert len(words.forms) == 2
     assert words.layout.token.tolist() == [1, 3, 0]
     assert words.layout.docs.tolist() == [0, 2, 2, 3, 3]
@@ -48,13 +41,8 @@ def test_read_words_skips_white_space_in_all_documents():
 @pytest.mark.parametrize("docs", [[], [doc_of([])], [doc_of([" "]), doc_of(["\n", " "])]])
 def test_documents_without_words_are_accepted(docs):
     words = read_words(docs)
-    assert (
-        len(words.forms)
-        == len(words.place)
-        == len(words.starts)
-        == len(read_spaces(docs, words.layout))
-        == 0
-    )
+    columns = words.forms, words.place, words.starts, read_spaces(docs, words.layout)
+    assert [len(column) for column in columns] == [0] * 4
     assert words.layout.offsets.tolist() == [0]
     assert len(words.layout.docs) == len(docs) + 1
     write_tags(docs, words.layout, np.empty(0, dtype=np.int32), ["X"])
@@ -71,16 +59,16 @@ def test_preset_boundaries_delimit_blocks():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a b", [NOTHING, SPACE]),
+        ("a b", [NOTHING, encoding.SPACE]),
         ("a,", [NOTHING, NOTHING]),
-        ("a  b", [NOTHING, SPACES]),
-        ("a\tb", [NOTHING, SPACES]),
-        ("a\nb", [NOTHING, LINE_END]),
-        ("a \n b", [NOTHING, LINE_END]),
-        ("a\n\nb", [NOTHING, EMPTY_LINE]),
-        ("a \n \n b", [NOTHING, EMPTY_LINE]),
-        ("\na", [LINE_END]),
-        ("  a", [SPACES]),
+        ("a  b", [NOTHING, encoding.SPACES]),
+        ("a\tb", [NOTHING, encoding.SPACES]),
+        ("a\nb", [NOTHING, encoding.LINE_END]),
+        ("a \n b", [NOTHING, encoding.LINE_END]),
+        ("a\n\nb", [NOTHING, encoding.EMPTY_LINE]),
+        ("a \n \n b", [NOTHING, encoding.EMPTY_LINE]),
+        ("\na", [encoding.LINE_END]),
+        ("  a", [encoding.SPACES]),
     ],
 )
 def test_kinds_of_space_before_words_are_distinguished(text, expected):

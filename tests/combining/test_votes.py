@@ -11,9 +11,12 @@ from spacy_hpyp.combining.votes import ABSENT, Ballots, Votes, group_voters, vot
 from spacy_hpyp.compiled import NONE
 
 
-def votes_of(voters, tags, labels):
+def votes_of(voters, learned=None):
+    """Votes of some voters, after learning from ballots with the gold annotation."""
     votes = Votes(voters)
-    votes.use(tags, labels)
+    votes.use(["X", "Y"], ["ROOT", "dep"])
+    if learned is not None:
+        votes.learn(learned)
     return votes
 
 
@@ -49,23 +52,25 @@ def test_voters_with_the_same_choice_form_a_group():
     groups = group_voters(choice, numbers, [(choice, 5)])
     assert groups.word.tolist() == [0, 0, 1, 2, 2]
     assert groups.choice.tolist() == [3, 5, 4, 1, 2]
-    # A number and five categories of each voter; then pairs with the voters before it.
-    columns = {"0": 0, "1": 6, "01": 12, "2": 13, "02": 19, "12": 20}
     assert groups.features.shape[1] == 21
-    assert groups.features[:, columns["0"]].tolist() == [1, 0, 0, 7, 0]
-    assert groups.features[:, columns["1"]].tolist() == [2, 0, 5, 0, 8]
-    assert groups.features[:, columns["2"]].tolist() == [0, 3, 0, 9, 0]
-    assert groups.features[:, columns["01"]].tolist() == [1, 0, 0, 0, 0]
-    assert groups.features[:, columns["02"]].tolist() == [0, 0, 0, 1, 0]
-    assert groups.features[:, columns["12"]].tolist() == [0, 0, 0, 0, 0]
-    assert groups.features[0, columns["0"] + 1 + 3] == 1.0
+    # A number and five categories of each voter; then pairs with the voters before it.
+    expected = {
+        0: [1, 0, 0, 7, 0],  # The first voter
+        6: [2, 0, 5, 0, 8],  # The second
+        12: [1, 0, 0, 0, 0],  # Both
+        13: [0, 3, 0, 9, 0],  # The third
+        19: [0, 0, 0, 1, 0],  # The first and the third
+        20: [0, 0, 0, 0, 0],  # The second and the third
+    }
+    assert {column: groups.features[:, column].tolist() for column in expected} == expected
+    assert groups.features[0, 1 + 3] == 1.0
     assert groups.features[1].sum() == 3.0
 
 
 def test_learned_weights_are_a_maximum():
     rng = np.random.default_rng(1)
     word = np.repeat(np.arange(200), rng.integers(1, 4, size=200))
-    groups = Groups(word, np.zeros(len(word), dtype=np.int32), rng.normal(size=(len(word), 5)))
+    groups = Groups(word, rng.normal(size=(len(word), 5)))
     right = (rng.random(len(word)) < 0.6) & (np.diff(word, prepend=-1) > 0)
     weights = fit(groups, right, 2.0)
 
@@ -84,14 +89,10 @@ def test_uninformative_features_get_small_weights():
     rng = np.random.default_rng(2)
     n = 3000
     right = rng.random(n) < 0.5
-    noise = Groups(np.arange(n), np.zeros(n, dtype=np.int32), rng.normal(size=(n, 20)))
+    noise = Groups(np.arange(n), rng.normal(size=(n, 20)))
     assert np.abs(fit(noise, right, 16.0)).max() < 4.0 / np.sqrt(n / 4.0)
-    telling = noise._replace(
-        features=noise.features
-        + 3.0 * right[:, None] * (np.arange(20) == 0)
-        - 1.5 * (np.arange(20) == 0)
-    )
-    assert fit(telling, right, 16.0)[0] > 2.0
+    noise.features[:, 0] += 3.0 * right - 1.5
+    assert fit(noise, right, 16.0)[0] > 2.0
 
 
 def test_the_votes_of_a_word_sum_to_one():
@@ -112,9 +113,7 @@ def test_is_tree_and_is_projective_accept_exactly_the_right_trees(n):
 
 
 def test_combined_voters_beat_the_best_voter():
-    _, gold = simulated(1500, [0.75, 0.8, 0.7])
-    votes = votes_of(["a", "b", "c"], ["X", "Y"], ["ROOT", "dep"])
-    votes.learn(gold)
+    votes = votes_of("abc", simulated(1500, [0.75, 0.8, 0.7])[1])
     ballots, gold = simulated(1500, [0.75, 0.8, 0.7], seed=1)
     elected = votes.elect(ballots)
     right = elected.heads == gold.heads[:, -1]
@@ -131,21 +130,15 @@ def test_combined_voters_beat_the_best_voter():
 def test_a_long_sentence_keeps_the_tree_of_the_first_voter():
     ballots, _ = simulated(400, [0.9, 0.8])
     offsets = np.array([0, 310, 400])
-    first = np.maximum(np.arange(400) - 1 - np.repeat(offsets[:2], [310, 90]), NONE).astype(
-        np.int32
-    )
+    first = np.arange(400) - 1 - np.repeat(offsets[:2], [310, 90])
     ballots.heads[:, 0] = first
-    elected = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"]).elect(
-        ballots._replace(offsets=offsets)
-    )
+    elected = votes_of("ab").elect(ballots._replace(offsets=offsets))
     assert np.array_equal(elected.heads[:310], first[:310])
     assert is_projective(elected.heads[310:])
 
 
 def test_confidence_is_calibrated():
-    _, gold = simulated(6000, [0.75, 0.8], sure=False)
-    votes = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"])
-    votes.learn(gold)
+    votes = votes_of("ab", simulated(6000, [0.75, 0.8], sure=False)[1])
     ballots, gold = simulated(6000, [0.75, 0.8], seed=1, sure=False)
     elected = votes.elect(ballots)
     right = elected.heads == gold.heads[:, -1]
@@ -158,10 +151,9 @@ def test_confidence_is_calibrated():
 
 def test_voters_may_abstain():
     ballots, gold = simulated(500, [0.9, 0.8])
-    votes = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"])
-    votes.learn(gold)
     silent = np.full_like(ballots.heads, ABSENT)
-    elected = votes.elect(ballots._replace(heads=silent, labels=silent, tags=silent))
+    silence = ballots._replace(heads=silent, labels=silent, tags=silent)
+    elected = votes_of("ab", gold).elect(silence)
     assert np.all((elected.labels == ABSENT) | (elected.heads == NONE))
     assert np.all(elected.tags == ABSENT)
     assert all(is_projective(elected.heads[start : start + 10]) for start in ballots.offsets[:-1])

@@ -211,13 +211,13 @@ def as_columns(doc):
 @pytest.mark.parametrize("tokens", ["gold", "tokenizer"])
 def test_a_document_with_gold_tokens_keeps_its_annotation(tokens):
     gold = gold_doc(CANNOT, DOWN)
-    doc, sentences, places = annotated_document(Example(gold.copy(), gold), tokens)
+    doc, sentences = annotated_document(Example(gold.copy(), gold), tokens)
     assert doc is not gold
     assert as_columns(doc) == as_columns(gold)
     assert [sentence.key for sentence in sentences] == [
         sentence.key for sentence in sentences_of(Example(gold, gold), "gold")
     ]
-    assert [place.tolist() for place in places] == [[0, 1, 2, 3], [4, 5, 6]]
+    assert [each.place.tolist() for each in sentences] == [[0, 1, 2, 3], [4, 5, 6]]
 
 
 def test_an_annotated_document_has_the_learned_tokens_and_trees():
@@ -233,7 +233,7 @@ def test_an_annotated_document_has_the_learned_tokens_and_trees():
         deps=["nsubj", "aux", "advmod", "dep", "ROOT", "ROOT", "advmod", "advmod"],
     )
     example = Example(predicted, gold)
-    doc, sentences, places = annotated_document(example, "tokenizer")
+    doc, sentences = annotated_document(example, "tokenizer")
     assert doc.text == predicted.text
     assert as_columns(doc) == [
         ("we", "PRP", 3, "nsubj"),
@@ -258,7 +258,7 @@ def test_an_annotated_document_has_the_learned_tokens_and_trees():
     assert [sentence.key for sentence in sentences] == [
         sentence.key for sentence in sentences_of(example)
     ]
-    assert [place.tolist() for place in places] == [[0, 1, 3], [4, 5, 6, 7]]
+    assert [each.place.tolist() for each in sentences] == [[0, 1, 3], [4, 5, 6, 7]]
     # The written tree is the learned one.
     again = Example(doc.copy(), doc)
     assert [sentence.key for sentence in sentences_of(again, "gold")] == [
@@ -277,13 +277,13 @@ def test_a_realigned_sentence_without_a_tree_has_no_annotation():
         deps=["", "aux", "advmod", "ROOT", "ROOT", "advmod"],
     )
     predicted = Doc(VOCAB, words=["we", "can't", "go", "go", "now"], spaces=[False] * 5)
-    doc, sentences, places = annotated_document(Example(predicted, gold), "tokenizer")
+    doc, sentences = annotated_document(Example(predicted, gold), "tokenizer")
     assert [token.dep_ for token in doc] == ["ROOT", "", "", "ROOT", "advmod"]
     assert [len(sentence) for sentence in doc.sents] == [3, 2]
     assert [token.tag_ for token in doc] == ["", "", "", "VB", "RB"]
     assert [token.is_sent_start for token in doc[1:]] == [False, False, True, False]
     assert [problem_of(sentence.rows) for sentence in sentences] == ["without tags", None]
-    assert [place.tolist() for place in places] == [[0, 1, 2], [3, 4]]
+    assert [each.place.tolist() for each in sentences] == [[0, 1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_an_incomplete_sentence_with_white_space_stays_one_sentence():
         sent_starts=[True, False, False, False, False],
     )
     predicted = Doc(VOCAB, words=["we", "\n", "can't", "go"], spaces=[False] * 4)
-    doc, (sentence,), places = annotated_document(Example(predicted, gold), "tokenizer")
-    assert [place.tolist() for place in places] == [[0, 2, 3]]
+    doc, (sentence,) = annotated_document(Example(predicted, gold), "tokenizer")
+    assert sentence.place.tolist() == [0, 2, 3]
     assert sentence.rows[:, 3].tolist() == [0, -1, -2]
     assert [len(sentence) for sentence in doc.sents] == [4]

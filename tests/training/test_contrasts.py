@@ -11,18 +11,9 @@ pytestmark = pytest.mark.slow
 
 
 def learned(parser, weights=None, threads=1):
-    model = parser.joint
-    sentences = parser._treebank.usable
-    given = {name: model.weights[name] for name in DISTRIBUTIONS} if weights is None else weights
-    return learn_contrasts(
-        model,
-        sentences,
-        given,
-        parser.search,
-        np.random.default_rng(0),
-        threads=threads,
-        given_tags=False,
-    )
+    weights = weights or {name: parser.joint.weights[name] for name in DISTRIBUTIONS}
+    given = parser.joint, parser._treebank.usable, weights, parser.search
+    return learn_contrasts(*given, np.random.default_rng(0), threads=threads, given_tags=False)
 
 
 def test_gold_derivations_become_no_less_probable_and_the_model_is_kept(toy, trained_pools):

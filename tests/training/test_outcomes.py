@@ -22,25 +22,14 @@ GREEDY = EasyFirstSearch(1, 100)
 
 def model():
     settings = VocabularySettings(universal_unknown_words(), min_class_count=1)
-    return WordClassifier(
-        TAGS,
-        [["word"], ["lower"], ["prev.tag"], ["next.tag"], ["suffix2"]],
-        settings,
-        places=1 << 14,
-    )
+    templates = [["word"], ["lower"], ["prev.tag"], ["next.tag"], ["suffix2"]]
+    return WordClassifier(TAGS, templates, settings, places=1 << 14)
 
 
-def gold_words(forms, tags, key=None):
-    gold = np.array(tags, dtype=np.int32)
-    return GoldWords(
-        [key or " ".join(forms).encode()],
-        forms,
-        np.arange(len(forms)),
-        gold,
-        np.full_like(gold, NONE),
-        {},
-        np.array([0, len(forms)]),
-    )
+def gold_words(forms, tags):
+    keys, gold = [" ".join(forms).encode()], np.array(tags, dtype=np.int32)
+    given, offsets = np.full_like(gold, NONE), np.array([0, len(forms)])
+    return GoldWords(keys, forms, np.arange(len(forms)), gold, given, {}, offsets)
 
 
 def known_words(gold, left_out=()):
@@ -70,7 +59,7 @@ def test_joined_sequences_are_encoded_like_separate_ones(sentences):
 
 
 def test_a_part_without_words_is_joined():
-    together = GoldWords.join([gold_words(["the"], [0]), gold_words([], [], b"2")])
+    together = GoldWords.join([gold_words(["the"], [0]), gold_words([], [])])
     assert together.words == ["the"]
     assert together.offsets.tolist() == [0, 1, 1]
 

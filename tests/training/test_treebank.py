@@ -102,19 +102,12 @@ def test_a_batch_without_a_usable_sentence_changes_nothing(toy):
     assert toy.parser(nlp).model.to_bytes() == before
 
 
-def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
+def raw(vocab, heads, words="abcd"):
     """A sentence as read by `raw_sentences`, with any heads."""
-    n = len(heads)
-    number = vocab.strings.add
-    columns = [
-        [number(word) for word in words[:n]],
-        [number(tag) if tag else 0] * n,
-        [number(dep) if dep else 0] * n,
-    ]
-    rows = np.array(columns, dtype=np.uint64).view(np.int64).T
-    return RawSentence(
-        np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])), vocab
-    )
+    place, add = np.arange(len(heads)), vocab.strings.add
+    columns = [[add(word), add("X"), add("dep")] for word in words[: len(heads)]]
+    rows = np.array(columns, dtype=np.uint64).view(np.int64)
+    return RawSentence(np.column_stack([rows, np.array(heads) - place]), vocab, place)
 
 
 @pytest.mark.parametrize(

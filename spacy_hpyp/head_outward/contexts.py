@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jitable, struct
+from ..hpyp.gibbs import enter_event, new_events, read_events
 from ..hpyp.pool import Conditional
 from ..text.elements import (
     CLASS_ATTRIBUTES,
@@ -102,24 +103,6 @@ def _elements() -> dict[str, tuple[int, int, int]]:
 
 #: The word, the attribute and the first distribution that may read it, for each element by name.
 ELEMENTS = _elements()
-
-
-class Alphabets(NamedTuple):
-    """The sizes of the alphabets."""
-
-    tags: int  # Tags, and one for unknown tags
-    words: int  # Words and word classes
-    labels: int
-
-    def of(self, name: str) -> int:
-        """Return the number of outcomes of a distribution; STOP is the last outcome of `tag`."""
-        sizes = (self.tags + 1, self.words, CASES, 2, DISTANCES, self.labels)
-        return max(1, sizes[DISTRIBUTIONS.index(name)])
-
-    @property
-    def symbols(self) -> np.ndarray:
-        """The numbers of symbols of tags, words and cases (int32[3]), with ROOT and NULL."""
-        return np.array([self.tags + 2, self.words + 2, CASES + 2], dtype=np.int32)
 
 
 def compile_contexts(
@@ -305,15 +288,156 @@ def unchartable(conditionals: dict[str, Conditional]) -> str | None:
 
 
 def make_distributions(
-    conditionals: dict[str, Conditional], pools: Mapping[str, Any], alphabets: Alphabets
+    conditionals: dict[str, Conditional], pools: Mapping[str, Any], symbols: np.ndarray
 ) -> HeadOutwardDistributions:
-    """Return the distributions of a model, given its pools by name."""
+    """Return the distributions of a model, given its pools by name, and `sizes`."""
     elements = [conditionals[name].elements for name in DISTRIBUTIONS]
     return HeadOutwardDistributions(
         *(pools[name] for name in DISTRIBUTIONS),
-        sizes=alphabets.symbols,
+        sizes=symbols,
         generated=np.array([len(conditionals[name].experts) > 0 for name in DISTRIBUTIONS]),
         reads_sibling=np.array(
             [reads(rows, SIBLING) or reads(rows, EVENT, SIBLING_DISTANCE_OF) for rows in elements]
         ),
     )
+
+
+# The events of a tree: the outcomes and contexts of each distribution.
+
+
+class GeneratedInTrees(NamedTuple):
+    """The sentences of a batch, for the events of one distribution."""
+
+    distribution: int  # `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`
+    words: np.ndarray  # int32[tokens]: cased words
+    tags: np.ndarray  # int32[tokens]
+    heads: np.ndarray  # int32[tokens]: positions in the sentence, `NONE` for the root's child
+    labels: np.ndarray  # int32[tokens]
+    offsets: np.ndarray  # int64[sentences + 1]
+    sizes: np.ndarray  # int32[3]: the numbers of symbols of tags, words and cases
+
+
+@read_events.register(GeneratedInTrees)
+@jitable
+def _read_events(generated, number, pool):
+    start, end = generated.offsets[number], generated.offsets[number + 1]
+    words, tags = generated.words[start:end], generated.tags[start:end]
+    heads, labels = generated.heads[start:end], generated.labels[start:end]
+    return events_of(pool, generated.distribution, words, tags, heads, labels, generated.sizes)
+
+
+class Family(NamedTuple):
+    """The relatives of each word in a tree of n words; ROOT is n, and a missing word n + 1."""
+
+    parent: np.ndarray  # int32[n]
+    sibling: np.ndarray  # int32[n]: the previous child of the parent on the same side
+    last: np.ndarray  # int32[2, n]: the outermost child on each side
+
+
+@jitable
+def family_of(heads):
+    """Return the relatives in a tree, given heads (int32[n]), `NONE` for the root."""
+    n = len(heads)
+    family = Family(
+        np.empty(n, dtype=np.int32),
+        np.full(n, n + 1, dtype=np.int32),
+        np.full((2, n), n + 1, dtype=np.int32),
+    )
+    for i in range(n):
+        family.parent[i] = n if heads[i] == NONE else heads[i]
+    for i in range(n):
+        head = heads[i]
+        if head != NONE and head < i:
+            family.sibling[i] = family.last[RIGHT, head]
+            family.last[RIGHT, head] = i
+    for i in range(n - 1, -1, -1):
+        head = heads[i]
+        if head > i:
+            family.sibling[i] = family.last[LEFT, head]
+            family.last[LEFT, head] = i
+    return family
+
+
+@jitable
+def _place(parent, sibling, grandparent, child, left, right, direction, n):
+    """Return the event of a child whose outermost children are `left` and `right`."""
+    if grandparent > n:
+        grand_direction = 2
+    else:
+        grand_direction = LEFT if parent < grandparent < n else RIGHT
+    return Event(
+        np.int64(parent),
+        np.int64(sibling),
+        np.int64(grandparent),
+        np.int64(child),
+        np.int64(left),
+        np.int64(right),
+        np.int64(direction),
+        np.int64(grand_direction),
+        np.int64(left <= n or right <= n),
+        np.int64(distance_class(abs(child - parent)) if parent < n and child < n else 0),
+        np.int64(DISTANCES if sibling > n else distance_class(abs(sibling - parent))),
+    )
+
+
+@jitable
+def place_child(parent, sibling, child, n):
+    """Return the event of a child without its grandparent and its children."""
+    direction = LEFT if child < parent < n else RIGHT
+    return _place(parent, sibling, n + 1, child, n + 1, n + 1, direction, n)
+
+
+@jitable
+def place_stop(parent, last, grandparent, direction, n):
+    """Return the event of STOP on a side of a word, after its last child there."""
+    return _place(parent, last, grandparent, n + 1, n + 1, n + 1, direction, n)
+
+
+@jitable
+def place_in_tree(family, child, n):
+    """Return the event of a child in a complete tree."""
+    parent = family.parent[child]
+    grandparent = family.parent[parent] if parent < n else n + 1
+    left, right = family.last[LEFT, child], family.last[RIGHT, child]
+    direction = LEFT if child < parent < n else RIGHT
+    return _place(parent, family.sibling[child], grandparent, child, left, right, direction, n)
+
+
+@jitable
+def _outcome_of(distribution, event, words, tags, labels):
+    if distribution == TAG:
+        return tags[event.child]
+    if distribution == WORD:
+        return words[event.child] // CASES
+    if distribution == CASE:
+        return words[event.child] % CASES
+    if distribution == CHILDREN:
+        return np.int32(event.children)
+    if distribution == DISTANCE:
+        return np.int32(event.distance)
+    return labels[event.child]
+
+
+@jitable
+def events_of(pool, distribution, words, tags, heads, labels, sizes):
+    """Return the events of one distribution; the root's child has no distance and no label."""
+    n = len(words)
+    events = new_events(pool, 3 * n if distribution == TAG else n)
+    if pool.experts.columns.shape[0] == 0:
+        return events
+    symbols, family = symbols_of(words, tags, sizes), family_of(heads)
+    stop = np.int32(pool.experts.alphabet[0] - 1)
+    for child in range(n):
+        if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
+            continue
+        event = place_in_tree(family, child, n)
+        read_context(pool.elements, sizes, symbols, event, events.row)
+        enter_event(pool, events, 0, _outcome_of(distribution, event, words, tags, labels))
+    if distribution == TAG:
+        for parent in range(n):
+            for direction in range(2):
+                last = family.last[direction, parent]
+                event = place_stop(parent, last, family.parent[parent], direction, n)
+                read_context(pool.elements, sizes, symbols, event, events.row)
+                enter_event(pool, events, 0, stop)
+    return events

@@ -23,8 +23,9 @@ from ..text.vocabulary import VocabularySettings
 from ..text.word_classes import Classes, uncased_classes
 from .contexts import (
     CASES,
+    DISTANCES,
     DISTRIBUTIONS,
-    Alphabets,
+    GeneratedInTrees,
     HeadOutwardContexts,
     HeadOutwardDistributions,
     conditionals,
@@ -32,7 +33,6 @@ from .contexts import (
     unchartable,
     with_classes,
 )
-from .events import GeneratedInTrees
 from .parsing import HeadOutwardTrees, parse
 
 
@@ -124,15 +124,16 @@ class HeadOutwardModel(CountModel):
         return uncased_classes(self.classes) if self.classes else None
 
     @property
-    def alphabets(self) -> Alphabets:
-        """The sizes of the alphabets."""
-        words = 1 if self._vocabulary is None else len(self._vocabulary)
-        return Alphabets(len(self.tags) + 1, words, len(self.labels))
+    def sizes(self) -> dict[str, int]:
+        """See `CountModel`. Unknown tags are one more tag; STOP is the last outcome of `tag`."""
+        words, labels = max(1, len(self.vocabulary)), max(1, len(self.labels))
+        sizes = len(self.tags) + 2, words, CASES, 2, DISTANCES, labels
+        return dict(zip(DISTRIBUTIONS, sizes))
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """See `CountModel`."""
-        return {name: self.alphabets.of(name) for name in DISTRIBUTIONS}
+    def symbols(self) -> np.ndarray:
+        """The numbers of symbols of tags, words and cases (int32[3]), with ROOT and NULL."""
+        return np.array([len(self.tags) + 1, len(self.vocabulary), CASES], dtype=np.int32) + 2
 
     @property
     def encoder(self) -> CasedEncoder:
@@ -164,12 +165,12 @@ class HeadOutwardModel(CountModel):
     def generated(self, name: str, sentences: Sentences, derivations: None) -> GeneratedInTrees:
         """See `CountModel`; words are cased."""
         self.check_classes()
-        return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
+        return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.symbols)
 
     def predicting(self, pools: Mapping[str, Pool]) -> HeadOutwardDistributions:
         """See `CountModel`."""
         self.check_classes()
-        return make_distributions(self.conditionals, pools, self.alphabets)
+        return make_distributions(self.conditionals, pools, self.symbols)
 
     # Storage
 

@@ -8,21 +8,24 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
 from ..hpyp.pool import alphabet_of, predict, predict_one, workspace
-from .chart import ChartScores, best_tree, inside, marginals, minimum_bayes_risk_tree
+from .chart import ChartScores, best_tree, inside, k_best, marginals, minimum_bayes_risk_tree
 from .contexts import (
     CASE,
     CASES,
     CHILDREN,
     DISTANCE,
     LABEL,
+    RIGHT,
     TAG,
     WORD,
     HeadOutwardDistributions,
+    family_of,
+    place_child,
+    place_in_tree,
+    place_stop,
     read_context,
     symbols_of,
 )
-from .events import family_of, place_child, place_in_tree, place_stop
-from .k_best import k_best
 
 
 @struct
@@ -85,39 +88,32 @@ def chart_scores(model, words, tags):
         scores.root[child] = score + _log_child(model, symbols, event, words, rooms)
     for parent in range(n):
         for direction in range(2):
-            step = 1 if direction == 1 else -1
-            end = n if direction == 1 else -1
+            step, end = (1, n) if direction == RIGHT else (-1, -1)
             for child in range(parent + step, end, step):
                 event = place_child(parent, n + 1, child, n)
                 without_tag[child] = _log_child(model, symbols, event, words, rooms)
             # The first child and STOP, then both after each sibling.
-            sibling = parent
-            while sibling != end:
+            for sibling in range(parent, end, step):
                 is_first = sibling == parent
                 if not is_first and siblings == 1 and sibling != parent + step:
                     scores.last[parent, sibling] = scores.last[parent, parent + step]
-                    sibling += step
                     continue
                 before = n + 1 if is_first else sibling
                 event = place_stop(parent, before, n + 1, direction, n)
                 read_context(model.tag.elements, model.sizes, symbols, event, tag_room.row)
                 predict(model.tag, tag_room.row, 0, tag_room.scratch, tag_room.out)
                 if is_first:
+                    row = scores.first[parent]
                     scores.stop[direction, parent] = log(tag_room.out[stop])
                 else:
+                    row = scores.next[parent, sibling % siblings]
                     scores.last[parent, sibling] = log(tag_room.out[stop])
                 for child in range(sibling + step, end, step):
-                    score = log(tag_room.out[tags[child]])
+                    score = without_tag[child]
                     if not is_first and _reads_sibling(model):
                         event = place_child(parent, before, child, n)
-                        score += _log_child(model, symbols, event, words, rooms)
-                    else:
-                        score += without_tag[child]
-                    if is_first:
-                        scores.first[parent, child] = score
-                    else:
-                        scores.next[parent, sibling % siblings, child] = score
-                sibling += step
+                        score = _log_child(model, symbols, event, words, rooms)
+                    row[child] = log(tag_room.out[tags[child]]) + score
     return scores
 
 

@@ -161,7 +161,7 @@ def learning(model: HeadOutwardModel, events: int = 1000) -> HeadOutwardDistribu
     for name, conditional in model.conditionals.items():
         model.franchises[name] = reserve(model.franchises[name], events)
         pools[name] = conditional.pool(model.franchises[name], model.weights[name], gradient[name])
-    return make_distributions(model.conditionals, pools, model.alphabets)
+    return make_distributions(model.conditionals, pools, model.symbols)
 
 
 def events_of_tree(tree: Tree) -> Iterator[Event]:

@@ -9,8 +9,13 @@ import pytest
 from projective_trees import is_projective_tree, projective_trees, random_scores, score
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import best_tree, inside, marginals, minimum_bayes_risk_tree
-from spacy_hpyp.head_outward.k_best import k_best
+from spacy_hpyp.head_outward.chart import (
+    best_tree,
+    inside,
+    k_best,
+    marginals,
+    minimum_bayes_risk_tree,
+)
 
 TREES = {n: np.array(projective_trees(n), dtype=np.int32) for n in range(1, 6)}
 
@@ -88,18 +93,18 @@ def test_k_best_lists_all_trees_from_best_to_worst(n):
         assert np.array_equal(some, found[:3])
 
 
+def sum_of_arcs(probability, heads):
+    return sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads))
+
+
 @each_length
 def test_minimum_bayes_risk_tree_has_the_greatest_sum_of_marginals(n):
     for scores in CASES[n]:
         probability = marginals(scores, inside(scores))
-        sums = [
-            sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads))
-            for heads in TREES[n]
-        ]
         heads, found = minimum_bayes_risk_tree(probability)
         assert is_projective_tree(heads.tolist())
-        assert close(found, max(sums))
-        assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
+        assert close(found, max(sum_of_arcs(probability, tree) for tree in TREES[n]))
+        assert close(sum_of_arcs(probability, heads), found)
 
 
 @pytest.mark.parametrize("scores", LONG)
@@ -115,7 +120,7 @@ def test_charts_of_long_sentences_are_consistent(scores):
     assert found < chart.total
     heads, found = minimum_bayes_risk_tree(probability)
     assert is_projective_tree(heads.tolist())
-    assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
+    assert close(sum_of_arcs(probability, heads), found)
 
 
 def test_shifting_scores_does_not_change_marginals():

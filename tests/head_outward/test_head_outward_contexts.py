@@ -24,10 +24,10 @@ from spacy_hpyp.head_outward.contexts import (
     HeadOutwardContexts,
     compile_contexts,
     conditionals,
+    events_of,
     unchartable,
     with_classes,
 )
-from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
 from spacy_hpyp.text.elements import reads_classes
 
@@ -56,7 +56,7 @@ def read_all(lists, distribution, trees=TREES):
     pool, symbols, dishes = getattr(learning(model), DISTRIBUTIONS[distribution]), [], []
     for tree in trees:
         sentence = arrays_of([tree])
-        events = events_of(pool, distribution, *sentence[:4], model.alphabets.symbols)
+        events = events_of(pool, distribution, *sentence[:4], model.symbols)
         places = events.restaurants[: events.count[0]]
         symbols += pool.experts.restaurants[places, SYMBOL].tolist()
         dishes += events.dish[: events.count[0]].tolist()

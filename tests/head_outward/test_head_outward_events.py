@@ -26,8 +26,7 @@ from small_models import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS
-from spacy_hpyp.head_outward.events import events_of
+from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS, events_of
 from spacy_hpyp.hpyp.franchise import N_SERVINGS
 
 events_of = compiled(events_of)
@@ -61,7 +60,7 @@ def found_in(model, name, trees):
     pool, sentences = getattr(learning(model), name), arrays_of(trees)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
         parts = (part[start:end] for part in sentences[:4])
-        events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.alphabets.symbols)
+        events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.symbols)
         count = events.count[0]
         for dish, places in zip(events.dish[:count].tolist(), events.restaurants[:count]):
             yield (dish, *(context_of(pool.experts, place)[1] for place in places))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import test_franchise
 from projective_trees import projective_trees, score
-from seating import predictive_distribution, predictive_probability
+from seating import draw_one, predictive_distribution, predictive_probability
 from total_variation import assert_same_means, total_variation
 
 from spacy_hpyp.compiled import NONE, jit
@@ -190,16 +190,6 @@ def test_words_are_predicted_from_all_others_and_probabilities_sum_to_one(kind):
 SHAPE = dependents_of(
     [[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]]
 )
-
-
-@jit
-def draw_one(weights, rng):
-    left = rng.random() * weights.sum()
-    for i in range(len(weights) - 1):
-        left -= weights[i]
-        if left < 0.0:
-            return i
-    return len(weights) - 1
 
 
 @jit

@@ -45,20 +45,30 @@ def seated_franchise(
     *,
     columns: np.ndarray,
     alphabet: int,
-    one_table: bool = False,
+    **settings: bool,
 ) -> Franchise:
     """Seat customers with contexts and dishes under random hyperparameters, then remove some."""
     rng = np.random.default_rng(seed)
-    franchise = reserve(
-        new_franchise(columns, alphabet, one_table=one_table), len(customers) + len(leaving)
-    )
+    empty = new_franchise(columns, alphabet, **settings)
+    franchise = reserve(empty, len(customers) + len(leaving))
     franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
     franchise.strength[:] = rng.exponential(size=len(franchise.strength)) - franchise.discount
     for change, moving in ((add, customers), (remove, leaving)):
         for context, dish in moving:
             for expert in range(len(columns)):
-                change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
+                assert change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
     return franchise
+
+
+@jit
+def draw_one(weights, rng):
+    """Draw an option in proportion to its weight (float64[*])."""
+    left = rng.random() * weights.sum()
+    for option in range(len(weights) - 1):
+        left -= weights[option]
+        if left < 0.0:
+            return option
+    return len(weights) - 1
 
 
 def context_of(franchise: Franchise, restaurant: int) -> tuple[int, tuple[int, ...]]:

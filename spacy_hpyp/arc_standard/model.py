@@ -140,7 +140,7 @@ class JointModel(CountModel):
         """
         derivations = static_derivations(sentences)
         other = copy(self)
-        other._seat({}, {})
+        other._seat({})
         other._tables = self._tables_without(sentences, derivations, rng)
         return other
 

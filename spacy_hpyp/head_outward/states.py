@@ -27,14 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
+from ..hpyp import franchise as column
 from ..hpyp.franchise import (
-    DISH,
-    N_SERVINGS,
-    OPEN,
-    RESTAURANT,
-    SERVED,
-    SYMBOL,
-    TIER,
     Franchise,
     child,
     deepest,
@@ -45,7 +39,6 @@ from ..hpyp.franchise import (
     restaurant_probability,
     serving_of,
 )
-from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
 from ..hpyp.gibbs import draw
 from ..hpyp.seating import add, remove
 from .chart import ChartScores, best_tree
@@ -137,10 +130,8 @@ def word_probabilities(model, word, context, place, probability):
         for state in range(len(place)):
             if place[state] != NONE:
                 serving = serving_of(franchise, place[state], word)
-                served = franchise.servings[serving, SERVED] if serving != NONE else 0
-                tables = franchise.servings[serving, OPEN] if serving != NONE else 0
                 probability[state] = restaurant_probability(
-                    franchise, place[state], served, tables, probability[state]
+                    franchise, place[state], serving, probability[state]
                 )
 
 
@@ -303,17 +294,14 @@ def sweep(
 
 def word_counts(model: StateModel) -> np.ndarray:
     """Return the counts of words by state (int64[states, words])."""
-    franchise = model.words
-    restaurants, columns = franchise.restaurants, franchise.columns[0]
-    rows = franchise.servings[: franchise.used[N_SERVINGS]]
-    rows = rows[restaurants[rows[:, RESTAURANT], TIER] == len(columns)]
-    place = rows[:, RESTAURANT]
+    restaurants, elements = model.words.restaurants, model.words.columns[0]
+    servings = model.words.servings[: model.words.used[column.N_SERVINGS]]
+    servings = servings[restaurants[servings[:, column.RESTAURANT], column.TIER] == len(elements)]
+    place = servings[:, column.RESTAURANT]
     # Walk up to the restaurant of the first element, the state.
-    for _ in columns[1:]:
-        place = restaurants[place, PARENT_RESTAURANT]
-    state = (
-        restaurants[place, SYMBOL] if columns[0] == STATE else np.zeros(len(rows), dtype=np.int64)
-    )
+    for _ in elements[1:]:
+        place = restaurants[place, column.PARENT]
+    state = restaurants[place, column.SYMBOL] if elements[0] == STATE else 0
     counts = np.zeros((model.count, model.root), dtype=np.int64)
-    np.add.at(counts, (state, rows[:, DISH]), rows[:, SERVED])
+    np.add.at(counts, (state, servings[:, column.DISH]), servings[:, column.SERVED])
     return counts

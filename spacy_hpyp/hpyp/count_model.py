@@ -118,7 +118,7 @@ class CountModel(ClassedModel):
         self.tags: list[str] = []
         self.labels: list[str] = []
         self._vocabulary: Vocabulary | None = None
-        self._seat({}, {})
+        self._seat({})
         self.progress = Progress()
         self.weights = self.initial_weights()
 
@@ -133,8 +133,7 @@ class CountModel(ClassedModel):
         self._forget()
         self.tags, self.labels, self._vocabulary = list(vocabulary.tags), list(labels), vocabulary
         self.weights = self.initial_weights()
-        seated = {} if packed else {name: self._new_franchise(name) for name in self.conditionals}
-        self._seat(seated, packed or {})
+        self._seat(packed or {name: self._new_franchise(name) for name in self.conditionals})
         self._know_classes()
 
     @property
@@ -205,17 +204,19 @@ class CountModel(ClassedModel):
 
     # Seating
 
-    def _seat(self, seated: dict[str, Franchise], packed: dict[str, bytes]) -> None:
-        """Begin with a seating, or with a stored one: it is unpacked when it is needed."""
-        self._seated, self._packed = seated, packed
+    def _seat(self, seated: dict[str, Any]) -> None:
+        """Begin with the seating (Franchise), or what `pack` made of it, of each distribution; the
+        latter is unpacked when it is needed.
+        """
+        self._seated = seated
         self.draws = np.zeros(2, dtype=np.int64)
         self._drop_frozen()
 
     @property
     def franchises(self) -> dict[str, Franchise]:
         """The seating of each distribution. RAISES (ValueError): If there is none."""
-        if self._seated.keys() != self.conditionals.keys():
-            self._seated, self._packed = dict(self._of_each(self._seating)), {}
+        if not self._seated or any(isinstance(own, bytes) for own in self._seated.values()):
+            self._seated = dict(self._of_each(self._seating))
         return self._seated
 
     def _of_each(self, make: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
@@ -224,16 +225,22 @@ class CountModel(ClassedModel):
             yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
     def _seating(self, name: str) -> Franchise:
-        """Return the seating of a distribution, unpacked only for now if it has been stored."""
-        if name in self._packed:
-            return unpack(load(self._packed[name]), self._new_franchise(name))
-        if name not in self._seated:
+        """Return the seating of a distribution, unpacked only for now if it is stored."""
+        if not self._seated:
             raise ValueError(_UNTRAINED)
-        return self._seated[name]
+        seated = self._seated[name]
+        if isinstance(seated, bytes):
+            return unpack(load(seated), self._new_franchise(name))
+        return seated
 
     def pack(self) -> dict[str, bytes]:
         """Return the serialized seating of each distribution. Errors as of `franchises`."""
-        return self._packed or {name: dump(pack(self._seating(name))) for name in self.conditionals}
+        if not self._seated:
+            raise ValueError(_UNTRAINED)
+        return {
+            name: seated if isinstance(seated, bytes) else dump(pack(seated))
+            for name, seated in self._seated.items()
+        }
 
     def word_counts(self) -> np.ndarray:
         """Count how often each word or class is seated, if words are generated (int64[words])."""

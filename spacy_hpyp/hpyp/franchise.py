@@ -283,19 +283,20 @@ def seen(franchise, restaurant):
 
 
 @jitable
-def restaurant_probability(franchise, restaurant, served, tables, above):
+def restaurant_probability(franchise, restaurant, serving, above):
     """Return the predictive probability of a dish in one restaurant (Teh 2006 equation 5).
 
-    served, tables (int): Customers and tables of the dish in the restaurant.
+    serving (int): The serving of the dish there, or `NONE`.
     above (float): The dish's probability in the parent restaurant.
     RETURNS (float): The probability; an empty restaurant passes its parent's on.
     """
-    customers = franchise.restaurants[restaurant, CUSTOMERS]
+    customers, served, tables = franchise.restaurants[restaurant, CUSTOMERS], 0, 0
     if customers == 0:
         return above
+    if serving != NONE:
+        served, tables = franchise.servings[serving, SERVED], franchise.servings[serving, OPEN]
     tier = franchise.restaurants[restaurant, TIER]
-    discount = franchise.discount[tier]
-    strength = franchise.strength[tier]
+    discount, strength = franchise.discount[tier], franchise.strength[tier]
     fresh = strength + discount * franchise.restaurants[restaurant, TABLES]
     return (served - discount * tables + fresh * above) / (strength + customers)
 
@@ -303,7 +304,6 @@ def restaurant_probability(franchise, restaurant, served, tables, above):
 @jitable
 def dish_probability(franchise, restaurant, dish):
     """Return p(dish | restaurant), given the present seating."""
-    restaurants, servings = franchise.restaurants, franchise.servings
     probability, factor = 0.0, 1.0
     serving = NONE
     while restaurant != NONE:
@@ -311,13 +311,11 @@ def dish_probability(franchise, restaurant, dish):
         if serving == NONE:
             serving = serving_of(franchise, restaurant, dish)
         else:
-            serving = servings[serving, ABOVE]
+            serving = franchise.servings[serving, ABOVE]
         if serving != NONE:
-            served, tables = servings[serving, SERVED], servings[serving, OPEN]
-            here = restaurant_probability(franchise, restaurant, served, tables, 0.0)
-            probability += factor * here
-        factor *= restaurant_probability(franchise, restaurant, 0, 0, 1.0)
-        restaurant = restaurants[restaurant, PARENT]
+            probability += factor * restaurant_probability(franchise, restaurant, serving, 0.0)
+        factor *= restaurant_probability(franchise, restaurant, NONE, 1.0)
+        restaurant = franchise.restaurants[restaurant, PARENT]
     return probability + factor / franchise.alphabet[0]
 
 
@@ -331,9 +329,9 @@ def restaurant_distribution(franchise, restaurant, out):
         here = restaurant
         for _ in range(depth - level):
             here = franchise.restaurants[here, PARENT]
-        out *= restaurant_probability(franchise, here, 0, 0, 1.0)
+        out *= restaurant_probability(franchise, here, NONE, 1.0)
         serving = franchise.restaurants[here, FIRST]
         while serving != NONE:
-            row = franchise.servings[serving]
-            out[row[DISH]] += restaurant_probability(franchise, here, row[SERVED], row[OPEN], 0.0)
-            serving = row[NEXT]
+            dish = franchise.servings[serving, DISH]
+            out[dish] += restaurant_probability(franchise, here, serving, 0.0)
+            serving = franchise.servings[serving, NEXT]

@@ -13,16 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, dispatch, jit, jitable
+from . import seating
 from .pool import add_gradient, find_weights, is_plain, look_up, mix, multiply, read_symbols
-from .seating import (
-    open_restaurants,
-    restore,
-    seat,
-    seat_with_undo,
-    undo_seat,
-    unseat,
-    unseat_with_undo,
-)
 
 
 @jitable
@@ -72,7 +64,7 @@ def enter_event(pool, events, kind, dish):
     i = events.count[0]
     events.dish[i] = dish
     events.kind[i] = kind
-    open_restaurants(pool.experts, events.row, events.restaurants[i])
+    seating.open_restaurants(pool.experts, events.row, events.restaurants[i])
     read_symbols(pool, events.row, events.symbols[i])
     events.count[0] += 1
 
@@ -80,7 +72,7 @@ def enter_event(pool, events, kind, dish):
 @dispatch
 def read_events(generated, number, pool):
     """Return the events (Events) of one distribution in a sentence. Each model registers how, see
-    `arc_standard.distributions` and `head_outward.events`.
+    `arc_standard.distributions` and `head_outward.contexts`.
 
     generated (NamedTuple): The derivations of sentences, with `offsets` (int64[sentences + 1]).
     number (int): The sentence.
@@ -122,13 +114,13 @@ def add_event(pool, events, i, rng):
         find_weights(pool.experts, scratch)
         for expert in range(len(scratch.place)):
             restaurant = events.restaurants[i, expert]
-            scratch.probability[expert] = seat(pool.experts, restaurant, dish, rng)
+            scratch.probability[expert] = seating.seat(pool.experts, restaurant, dish, rng)
         probability = mix(pool, scratch)
         add_gradient(pool, dish, probability, 1.0, scratch, scratch.out)
         return log(probability)
     log_probability = learn_event(pool, events, i)
     for expert in range(len(scratch.place)):
-        seat(pool.experts, events.restaurants[i, expert], dish, rng)
+        seating.seat(pool.experts, events.restaurants[i, expert], dish, rng)
     return log_probability
 
 
@@ -137,7 +129,7 @@ def remove_event(pool, events, i, rng):
     """Remove an event from every expert. Returns whether it was seated everywhere."""
     removed, undo = True, events.undo[i]
     for expert in range(len(undo)):
-        undo[expert, 0], undo[expert, 1] = unseat_with_undo(
+        undo[expert, 0], undo[expert, 1] = seating.unseat_with_undo(
             pool.experts, events.restaurants[i, expert], events.dish[i], rng
         )
         removed = removed and undo[expert, 0] >= 0
@@ -150,7 +142,7 @@ def restore_event(pool, events, i):
     dish, undo = events.dish[i], events.undo[i]
     for expert in range(len(undo)):
         restaurant = events.restaurants[i, expert]
-        restore(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
+        seating.restore(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
 
 
 @jitable
@@ -158,7 +150,7 @@ def seat_event(pool, events, i, rng):
     """Seat an event under every expert, so that it can be undone."""
     dish, undo = events.dish[i], events.undo[i]
     for expert in range(len(undo)):
-        _, undo[expert, 0], undo[expert, 1] = seat_with_undo(
+        _, undo[expert, 0], undo[expert, 1] = seating.seat_with_undo(
             pool.experts, events.restaurants[i, expert], dish, rng
         )
 
@@ -169,7 +161,7 @@ def undo_seat_event(pool, events, i):
     dish, undo = events.dish[i], events.undo[i]
     for expert in range(len(undo)):
         restaurant = events.restaurants[i, expert]
-        undo_seat(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
+        seating.undo_seat(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
 
 
 @jitable
@@ -199,9 +191,9 @@ def resample_event(pool, events, i, rng):
     """
     dish, total = events.dish[i], 0.0
     for restaurant in events.restaurants[i]:
-        if not unseat(pool.experts, restaurant, dish, rng):
+        if not seating.unseat(pool.experts, restaurant, dish, rng):
             return False, total
-        total += log(seat(pool.experts, restaurant, dish, rng))
+        total += log(seating.seat(pool.experts, restaurant, dish, rng))
     return True, total
 
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, dispatch, jitable, struct
-from . import table
+from ..compiled import NONE, jitable, struct
 from .franchise import (
     CUSTOMERS,
     TIER,
@@ -28,7 +27,7 @@ from .franchise import (
     restaurant_distribution,
     seen,
 )
-from .table import BUCKETS, FrozenTable, bucket_of, freeze
+from .table import BUCKETS, FrozenTable, add_logs, bucket_of, descend, distribution, freeze, surplus
 
 # The sum of the initial weights of multiplied experts in the middle level, each at most 1.
 _INITIAL_WEIGHT = 1.5
@@ -94,8 +93,8 @@ class Pool(NamedTuple):
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty if all
         do.
     elements (int32[elements, *]): The elements of a context row, see each model's `contexts`.
-    scratch (Scratch): Workspace of learning.
     mixed (bool): Whether the experts are mixed; else they are multiplied.
+    scratch (Scratch): Workspace of learning.
     """
 
     experts: Any
@@ -104,8 +103,8 @@ class Pool(NamedTuple):
     gates: np.ndarray
     possible: np.ndarray
     elements: np.ndarray
-    scratch: Scratch
     mixed: bool
+    scratch: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +151,10 @@ class Conditional:
 
     def pool(self, experts: Any, weights: Weights, gradient: Weights | None = None) -> Pool:
         """Return the pool of a franchise, or of a table, which needs no gradient."""
-        mixed = self.mixed or self.is_plain
-        scratch = new_scratch(
-            len(self.gates), len(self.columns), 0 if mixed else int(experts.alphabet[0])
-        )
-        fixed = self.gates, self.possible, self.elements, scratch, mixed
-        return Pool(experts, weights, weights if gradient is None else gradient, *fixed)
+        gradient = weights if gradient is None else gradient
+        fixed = self.gates, self.possible, self.elements, self.mixed or self.is_plain
+        pool = Pool(experts, weights, gradient, *fixed)
+        return pool._replace(scratch=workspace(pool))
 
     def table(self, franchise: Franchise) -> FrozenTable:
         """Return the frozen table of a seating, see `freeze`; it does not depend on weights."""
@@ -165,11 +162,12 @@ class Conditional:
 
 
 @jitable
-def new_scratch(gates, experts, alphabet):
-    """Return workspace for so many gates, experts, and outcomes of multiplied experts."""
+def workspace(pool):
+    """Return workspace that fits a pool, for one thread."""
+    experts, alphabet = len(pool.experts.columns), 0 if pool.mixed else pool.experts.alphabet[0]
     floats, numbers = np.empty((2, experts)), np.empty((7, experts), dtype=np.uint64)
     return Scratch(
-        np.empty(gates, dtype=np.int32),
+        np.empty(len(pool.gates), dtype=np.int32),
         numbers[0],
         numbers[1],
         floats[0],
@@ -182,13 +180,6 @@ def new_scratch(gates, experts, alphabet):
         numbers[5],
         numbers[6],
     )
-
-
-@jitable
-def workspace(pool):
-    """Return workspace that fits a pool, for one thread."""
-    alphabet = 0 if pool.mixed else pool.experts.alphabet[0]
-    return new_scratch(len(pool.gates), len(pool.experts.columns), alphabet)
 
 
 @jitable
@@ -274,28 +265,22 @@ def mix(pool, scratch):
 
 @jitable
 def multiply(pool, kind, scratch, out):
-    """Write the normalised product of the experts' distributions into `out`."""
+    """Write the normalised product of the experts' distributions into `out`; 0 if impossible."""
     _weigh(pool, scratch)
     out[:] = 0.0
     add_logs(pool.experts, scratch, out)
-    normalise(out, pool.possible, kind)
-
-
-@jitable
-def normalise(total, possible, kind):
-    """Turn unnormalised log-probabilities into probabilities in place; 0 if impossible."""
-    highest, mass = -np.inf, 0.0
-    for y in range(len(total)):
+    possible, highest, mass = pool.possible, -np.inf, 0.0
+    for y in range(len(out)):
         if len(possible) == 0 or possible[kind, y]:
-            highest = max(highest, total[y])
-    for y in range(len(total)):
-        total[y] = _exp(max(total[y] - highest, _LEAST))
-    for y in range(len(total)):
+            highest = max(highest, out[y])
+    for y in range(len(out)):
+        out[y] = _exp(max(out[y] - highest, _LEAST))
+    for y in range(len(out)):
         if len(possible) > 0 and not possible[kind, y]:
-            total[y] = 0.0
-        mass += total[y]
-    for y in range(len(total)):
-        total[y] /= mass
+            out[y] = 0.0
+        mass += out[y]
+    for y in range(len(out)):
+        out[y] /= mass
 
 
 @jitable
@@ -347,37 +332,7 @@ def add_gradient(pool, dish, probability, share, scratch, out):
             pool.gradient.gate[gate, scratch.symbols[gate], expert] += share * change
 
 
-# Experts: counts during learning, and a table otherwise.
-
-
-@dispatch
-def distribution(experts, expert, row, out):
-    """Write p(. | context) of one expert into `out` (float64[alphabet])."""
-
-
-@dispatch
-def descend(experts, row, dish, scratch):
-    """Find, in `scratch`, the restaurant of each expert in a context, the place of its weight, and
-    p(dish | context); or what `add_logs` needs, if the dish is `NONE`.
-    """
-
-
-@dispatch
-def add_logs(experts, scratch, out):
-    """Add the logs of the experts' distributions, times their weights, to `out`."""
-
-
-@dispatch
-def surplus(experts, expert, dish, out, scratch):
-    """Return the log-probability of a dish under an expert that is multiplied, less the mean over
-    all dishes by their probabilities `out`, in nats.
-    """
-
-
-distribution.register(FrozenTable)(table.distribution)
-descend.register(FrozenTable)(table.descend)
-add_logs.register(FrozenTable)(table.add_logs)
-surplus.register(FrozenTable)(table.surplus)
+# Experts while they learn: counts.
 
 
 @distribution.register(Franchise)

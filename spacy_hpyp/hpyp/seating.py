@@ -7,35 +7,8 @@ return what `undo_seat` and `restore` need to put the seating back.
 import numpy as np
 
 from ..compiled import NONE, fetch, jit, jitable
-from .franchise import (
-    ABOVE,
-    CELL,
-    COUNT,
-    CUSTOMERS,
-    DISH,
-    FIRST,
-    FREE_CELL,
-    LINK,
-    N_CELLS,
-    N_INDEXED,
-    N_RESTAURANTS,
-    N_SERVINGS,
-    NEXT,
-    OPEN,
-    PARENT,
-    RESTAURANT,
-    SERVED,
-    SIZE,
-    SYMBOL,
-    TABLES,
-    TIER,
-    deepest,
-    depth_of,
-    first_slot,
-    restaurant_probability,
-    serving_of,
-    slot_of,
-)
+from . import franchise as column
+from .franchise import deepest, depth_of, first_slot, restaurant_probability, serving_of, slot_of
 
 
 @jitable
@@ -62,7 +35,7 @@ def open_restaurants(franchise, row, restaurants):
             if columns[expert, level] != NONE:
                 symbol = row[columns[expert, level]]
                 restaurants[expert] = _open_child(franchise, restaurants[expert], symbol)
-                serving = rows[restaurants[expert], FIRST]
+                serving = rows[restaurants[expert], column.FIRST]
                 if serving != NONE:
                     fetch(franchise.servings, np.int64(serving) * franchise.servings.shape[1])
 
@@ -82,14 +55,14 @@ def _open_child(franchise, restaurant, symbol):
     slot = slot_of(index, restaurants, restaurant, symbol)
     below = index[slot]
     if below == NONE:
-        below = np.int32(franchise.used[N_RESTAURANTS])
-        franchise.used[N_RESTAURANTS] += 1
-        restaurants[below, PARENT] = restaurant
-        restaurants[below, SYMBOL] = symbol
-        restaurants[below, TIER] = restaurants[restaurant, TIER] + 1
-        restaurants[below, CUSTOMERS] = 0
-        restaurants[below, TABLES] = 0
-        restaurants[below, FIRST] = NONE
+        below = np.int32(franchise.used[column.N_RESTAURANTS])
+        franchise.used[column.N_RESTAURANTS] += 1
+        restaurants[below, column.PARENT] = restaurant
+        restaurants[below, column.SYMBOL] = symbol
+        restaurants[below, column.TIER] = restaurants[restaurant, column.TIER] + 1
+        restaurants[below, column.CUSTOMERS] = 0
+        restaurants[below, column.TABLES] = 0
+        restaurants[below, column.FIRST] = NONE
         index[slot] = below
     return below
 
@@ -97,21 +70,21 @@ def _open_child(franchise, restaurant, symbol):
 @jitable
 def _open_serving(franchise, restaurant, dish, above):
     servings, restaurants = franchise.servings, franchise.restaurants
-    serving = franchise.used[N_SERVINGS]
-    franchise.used[N_SERVINGS] += 1
-    before = restaurants[restaurant, FIRST]
-    servings[serving, RESTAURANT] = restaurant
-    servings[serving, DISH] = dish
-    servings[serving, SERVED] = 0
-    servings[serving, ABOVE] = above
-    servings[serving, NEXT] = before
-    servings[serving, OPEN] = 0
-    servings[serving, CELL] = NONE
-    restaurants[restaurant, FIRST] = serving
+    serving = franchise.used[column.N_SERVINGS]
+    franchise.used[column.N_SERVINGS] += 1
+    before = restaurants[restaurant, column.FIRST]
+    servings[serving, column.RESTAURANT] = restaurant
+    servings[serving, column.DISH] = dish
+    servings[serving, column.SERVED] = 0
+    servings[serving, column.ABOVE] = above
+    servings[serving, column.NEXT] = before
+    servings[serving, column.OPEN] = 0
+    servings[serving, column.CELL] = NONE
+    restaurants[restaurant, column.FIRST] = serving
     if before != NONE:
-        franchise.used[N_INDEXED] += 1
+        franchise.used[column.N_INDEXED] += 1
         index = franchise.serving_index
-        index[slot_of(index, servings, restaurant, servings[before, DISH])] = before
+        index[slot_of(index, servings, restaurant, servings[before, column.DISH])] = before
     return serving
 
 
@@ -127,7 +100,7 @@ def _open_chain(franchise, depth, dish):
     found = level
     while level >= 0:
         franchise.chain[level] = serving
-        serving = franchise.servings[serving, ABOVE]
+        serving = franchise.servings[serving, column.ABOVE]
         level -= 1
     for level in range(found + 1, depth + 1):
         above = franchise.chain[level - 1] if level > 0 else NONE
@@ -142,91 +115,91 @@ def _count_table(franchise, serving, size, change):
     """
     cells = franchise.cells
     before = NONE
-    cell = franchise.servings[serving, CELL]
-    while cell != NONE and cells[cell, SIZE] < size:
+    cell = franchise.servings[serving, column.CELL]
+    while cell != NONE and cells[cell, column.SIZE] < size:
         before = cell
-        cell = cells[cell, LINK]
+        cell = cells[cell, column.LINK]
     after = cell
-    if cell == NONE or cells[cell, SIZE] != size:
-        cell = franchise.used[FREE_CELL]
+    if cell == NONE or cells[cell, column.SIZE] != size:
+        cell = franchise.used[column.FREE_CELL]
         if cell == NONE:
-            cell = franchise.used[N_CELLS]
-            franchise.used[N_CELLS] += 1
+            cell = franchise.used[column.N_CELLS]
+            franchise.used[column.N_CELLS] += 1
         else:
-            franchise.used[FREE_CELL] = cells[cell, LINK]
-        cells[cell, SIZE] = size
-        cells[cell, COUNT] = change
-        cells[cell, LINK] = after
+            franchise.used[column.FREE_CELL] = cells[cell, column.LINK]
+        cells[cell, column.SIZE] = size
+        cells[cell, column.COUNT] = change
+        cells[cell, column.LINK] = after
         after = cell
     else:
-        cells[cell, COUNT] += change
-        if cells[cell, COUNT] == 0:
-            after = cells[cell, LINK]
-            cells[cell, LINK] = franchise.used[FREE_CELL]
-            franchise.used[FREE_CELL] = cell
+        cells[cell, column.COUNT] += change
+        if cells[cell, column.COUNT] == 0:
+            after = cells[cell, column.LINK]
+            cells[cell, column.LINK] = franchise.used[column.FREE_CELL]
+            franchise.used[column.FREE_CELL] = cell
     if before == NONE:
-        franchise.servings[serving, CELL] = after
+        franchise.servings[serving, column.CELL] = after
     else:
-        cells[before, LINK] = after
+        cells[before, column.LINK] = after
 
 
 @jitable
 def _grow_table(franchise, serving, size):
     """Seat a customer at a table of a given size."""
     row = franchise.servings[serving]
-    if row[OPEN] > 1:
+    if row[column.OPEN] > 1:
         _count_table(franchise, serving, size, -1)
         _count_table(franchise, serving, size + 1, 1)
-    row[SERVED] += 1
-    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+    row[column.SERVED] += 1
+    franchise.restaurants[row[column.RESTAURANT], column.CUSTOMERS] += 1
 
 
 @jitable
 def _pick_table(franchise, serving, discount, rng):
     """Draw a table of size s with weight s - d. Returns its size."""
     row = franchise.servings[serving]
-    if row[OPEN] <= 1:
-        return row[SERVED]
-    left = rng.random() * (row[SERVED] - discount * row[OPEN])
-    cell = row[CELL]
+    if row[column.OPEN] <= 1:
+        return row[column.SERVED]
+    left = rng.random() * (row[column.SERVED] - discount * row[column.OPEN])
+    cell = row[column.CELL]
     while True:
-        size = franchise.cells[cell, SIZE]
-        left -= (size - discount) * franchise.cells[cell, COUNT]
-        if left < 0.0 or franchise.cells[cell, LINK] == NONE:
+        size = franchise.cells[cell, column.SIZE]
+        left -= (size - discount) * franchise.cells[cell, column.COUNT]
+        if left < 0.0 or franchise.cells[cell, column.LINK] == NONE:
             return size
-        cell = franchise.cells[cell, LINK]
+        cell = franchise.cells[cell, column.LINK]
 
 
 @jitable
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
-    if row[OPEN] == 1:
-        _count_table(franchise, serving, row[SERVED], 1)
-    if row[OPEN] >= 1:
+    if row[column.OPEN] == 1:
+        _count_table(franchise, serving, row[column.SERVED], 1)
+    if row[column.OPEN] >= 1:
         _count_table(franchise, serving, 1, 1)
-    row[OPEN] += 1
-    row[SERVED] += 1
-    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
-    franchise.restaurants[row[RESTAURANT], TABLES] += 1
+    row[column.OPEN] += 1
+    row[column.SERVED] += 1
+    franchise.restaurants[row[column.RESTAURANT], column.CUSTOMERS] += 1
+    franchise.restaurants[row[column.RESTAURANT], column.TABLES] += 1
 
 
 @jitable
 def _shrink_table(franchise, serving, size):
     """Take a customer from a table of a given size; one of size 1 closes."""
     row = franchise.servings[serving]
-    if row[OPEN] > 1:
+    if row[column.OPEN] > 1:
         _count_table(franchise, serving, size, -1)
         if size > 1:
             _count_table(franchise, serving, size - 1, 1)
-    row[SERVED] -= 1
-    franchise.restaurants[row[RESTAURANT], CUSTOMERS] -= 1
+    row[column.SERVED] -= 1
+    franchise.restaurants[row[column.RESTAURANT], column.CUSTOMERS] -= 1
     if size > 1:
         return
-    franchise.restaurants[row[RESTAURANT], TABLES] -= 1
-    row[OPEN] -= 1
-    if row[OPEN] == 1:
-        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
+    franchise.restaurants[row[column.RESTAURANT], column.TABLES] -= 1
+    row[column.OPEN] -= 1
+    if row[column.OPEN] == 1:
+        _count_table(franchise, serving, franchise.cells[row[column.CELL], column.SIZE], -1)
 
 
 @jitable
@@ -235,10 +208,10 @@ def open_path(franchise, restaurant, dish):
     into `chain`. Returns its depth.
     """
     path = franchise.path
-    depth = franchise.restaurants[restaurant, TIER] % len(path)
+    depth = franchise.restaurants[restaurant, column.TIER] % len(path)
     for level in range(depth, -1, -1):
         path[level] = restaurant
-        restaurant = franchise.restaurants[restaurant, PARENT]
+        restaurant = franchise.restaurants[restaurant, column.PARENT]
     _open_chain(franchise, depth, dish)
     return depth
 
@@ -266,16 +239,15 @@ def seat_with_undo(franchise, restaurant, dish, rng):
     depth = open_path(franchise, restaurant, dish)
     value[0] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
-        row = servings[chain[level]]
         value[level + 1] = restaurant_probability(
-            franchise, path[level], row[SERVED], row[OPEN], value[level]
+            franchise, path[level], chain[level], value[level]
         )
     for level in range(depth, -1, -1):
         serving = chain[level]
-        tier, tables = restaurants[path[level], TIER], servings[serving, OPEN]
+        tier, tables = restaurants[path[level], column.TIER], servings[serving, column.OPEN]
         discount = franchise.discount[tier]
-        joining = servings[serving, SERVED] - discount * tables
-        fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
+        joining = servings[serving, column.SERVED] - discount * tables
+        fresh = franchise.strength[tier] + discount * restaurants[path[level], column.TABLES]
         total = joining + fresh * value[level]
         if tables > 0 and _joins(franchise, discount, joining, total, rng):
             size = _pick_table(franchise, serving, discount, rng)
@@ -299,7 +271,7 @@ def undo_seat(franchise, restaurant, dish, tables, size):
     serving = serving_of(franchise, restaurant, dish)
     for _ in range(tables):
         _shrink_table(franchise, serving, 1)
-        serving = franchise.servings[serving, ABOVE]
+        serving = franchise.servings[serving, column.ABOVE]
     if serving != NONE:
         _shrink_table(franchise, serving, size)
 
@@ -321,7 +293,7 @@ def unseat_with_undo(franchise, restaurant, dish, rng):
         size of the table that the last customer left, with that customer, or 0.
     """
     serving = serving_of(franchise, restaurant, dish)
-    if serving == NONE or franchise.servings[serving, SERVED] == 0:
+    if serving == NONE or franchise.servings[serving, column.SERVED] == 0:
         return -1, 0
     closed = 0
     while serving != NONE:
@@ -331,7 +303,7 @@ def unseat_with_undo(franchise, restaurant, dish, rng):
         if size > 1:
             return closed, size
         closed += 1
-        serving = franchise.servings[serving, ABOVE]
+        serving = franchise.servings[serving, column.ABOVE]
     return closed, 0
 
 
@@ -355,6 +327,5 @@ def add(franchise, expert, row, dish, rng):
 def remove(franchise, expert, row, dish, rng):
     """`unseat` from the restaurant of a context row under one expert; False if there is none."""
     restaurant = deepest(franchise, expert, row)
-    if franchise.restaurants[restaurant, TIER] % len(franchise.path) < depth_of(franchise, expert):
-        return False
-    return unseat(franchise, restaurant, dish, rng)
+    depth = franchise.restaurants[restaurant, column.TIER] % len(franchise.path)
+    return depth == depth_of(franchise, expert) and unseat(franchise, restaurant, dish, rng)

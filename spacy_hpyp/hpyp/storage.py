@@ -170,10 +170,6 @@ def compact(franchise: Franchise) -> Franchise:
     rows = len(customers) + len(served)
     if np.count_nonzero(customers) + np.count_nonzero(served) > (1.0 - _WORTHWHILE) * rows:
         return franchise
-    empty = new_franchise(
-        franchise.columns,
-        int(franchise.alphabet[0]),
-        one_table=bool(franchise.one_table[0]),
-        own_tables=bool(franchise.own_tables[0]),
-    )
+    settings = {"one_table": franchise.one_table[0], "own_tables": franchise.own_tables[0]}
+    empty = new_franchise(franchise.columns, franchise.alphabet[0], **settings)
     return unpack(pack(franchise), empty)

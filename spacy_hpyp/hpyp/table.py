@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, fetch, jit, jitable, overwrite, struct
+from ..compiled import NONE, dispatch, fetch, jit, jitable, overwrite, struct
 from ..memory import giving_back
 from . import franchise as column
 from .franchise import Franchise, restaurant_probability
@@ -166,9 +166,14 @@ def _probability(table, restaurant, dish, above):
     return -abs(above) * _back_off_of(table, restaurant)
 
 
-@jit
-def distribution(table, expert, row, out):
+@dispatch
+def distribution(experts, expert, row, out):
     """Write p(. | context) of one expert into `out` (float64[alphabet])."""
+
+
+@distribution.register(FrozenTable)
+@jit
+def _distribution(table, expert, row, out):
     restaurant, level, multiplied, with_row = np.int64(expert), 0, len(table.row) > 0, np.int64(0)
     out[:] = 1.0 / table.alphabet[0]
     while True:
@@ -213,14 +218,19 @@ def _enter_dishes(table, restaurant, out):
                 out[table.entries[place].key] = table.entries[place].value
 
 
-# All experts at once, see `pool.Scratch`.
+# All experts at once, see `pool.Scratch`; `pool` has the same for counts.
 
 
-@jitable
-def descend(table, row, dish, scratch):
-    """Find the deepest restaurant of a context under each expert, the place of its weight, and the
-    probability of a dish there, or the row of logs if the dish is `NONE`.
+@dispatch
+def descend(experts, row, dish, scratch):
+    """Find, in `scratch`, the deepest restaurant of a context under each expert, the place of its
+    weight, and the probability of a dish there; or what `add_logs` needs, if the dish is `NONE`.
     """
+
+
+@descend.register(FrozenTable)
+@jitable
+def _descend(table, row, dish, scratch):
     tiers, width = np.uint64(table.columns.shape[1] + 1), np.uint64(table.row.shape[1])
     _go_down(table, row, dish, scratch)
     for expert in range(np.uint64(len(scratch.place))):
@@ -300,9 +310,14 @@ def _look_up(table, dish, count, scratch):
         probability[expert] = _probability(table, scratch.place[expert], dish, above)
 
 
-@jitable
-def add_logs(table, scratch, out):
+@dispatch
+def add_logs(experts, scratch, out):
     """Add the logs of all experts, times their weights, to `out` (float64[alphabet])."""
+
+
+@add_logs.register(FrozenTable)
+@jitable
+def _add_logs(table, scratch, out):
     for expert in range(len(scratch.weight)):
         _add_row(table, scratch.row[expert], scratch.weight[expert], out)
     for expert in range(len(scratch.weight)):
@@ -328,11 +343,16 @@ def _add_excesses(table, listed, excess, weight, out):
         out[listed - SINGLE] += weight * excess
 
 
-@jitable
-def surplus(table, expert, dish, out, scratch):
+@dispatch
+def surplus(experts, expert, dish, out, scratch):
     """Return the log-probability of a dish under an expert that is multiplied, less the mean over
     all dishes by their probabilities `out`, in nats.
     """
+
+
+@surplus.register(FrozenTable)
+@jitable
+def _surplus(table, expert, dish, out, scratch):
     here, logs = table.restaurants[scratch.place[expert]], table.row[scratch.row[expert]]
     found = np.float64(logs[dish])
     for y in range(len(out)):
@@ -360,10 +380,13 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
     RAISES (ValueError): If there are too many symbols.
     """
     # There are millions of restaurants: arrays of numbers of restaurants or dishes have 32 bits.
-    symbols = franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL]
-    if symbols.max(initial=0) >= EMPTY >> _SYMBOL_SHIFT:
+    rows = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
+    if rows[:, column.SYMBOL].max(initial=0) >= EMPTY >> _SYMBOL_SHIFT:
         raise ValueError(f"A table has at most {EMPTY >> _SYMBOL_SHIFT} symbols. Use fewer words.")
-    children, served = _count(franchise)
+    # The children with customers, and the dishes, of each restaurant.
+    children = _count(rows[len(franchise.columns) :], column.CUSTOMERS, column.PARENT, len(rows))
+    servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
+    served = _count(servings, column.SERVED, column.RESTAURANT, len(rows))
     numbers = np.where(children <= _EXACT, children, np.ceil(np.log2(1.25 * children + 1e-9)) + 2)
     numbers = numbers.astype(np.uint32)
     rooms = int(np.where(numbers <= _EXACT, numbers, 1 << (numbers - 2)).sum(dtype=np.int64))
@@ -374,8 +397,8 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
     row = np.empty((0, 0), dtype=np.float32)
     if multiplied:
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
-        own_row, rows = _number_rows(franchise, served, least)
-        row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
+        own_row, dense = _number_rows(franchise, served, least)
+        row = np.empty((dense, int(franchise.alphabet[0])), dtype=np.float32)
     else:
         served[served > 1] += served[served > 1] // 2
     entries = np.empty(int((served + 1).sum(dtype=np.int64, where=served > 1)), dtype=ENTRY)
@@ -392,39 +415,28 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
     return table
 
 
+def _count(rows: np.ndarray, customers: int, place: int, places: int) -> np.ndarray:
+    """Count the rows with customers by the number in the column `place` (int32[places])."""
+    occupied = rows[rows[:, customers] > 0, place]
+    return np.bincount(occupied, minlength=places).astype(np.int32)
+
+
 @jit
 def _probabilities(franchise):
     """Return p(dish | restaurant) of every serving, and the back-off factor of every restaurant."""
-    restaurants, servings = franchise.restaurants, franchise.servings
     probability = np.empty(franchise.used[column.N_SERVINGS])
     back_off = np.empty(franchise.used[column.N_RESTAURANTS])
-    for restaurant in range(franchise.used[column.N_RESTAURANTS]):
-        back_off[restaurant] = restaurant_probability(franchise, restaurant, 0, 0, 1.0)
-        serving = restaurants[restaurant, column.FIRST]
-        while serving != NONE:
-            row = servings[serving]
-            above = row[column.ABOVE]
-            base = 1.0 / franchise.alphabet[0] if above == NONE else probability[above]
-            probability[serving] = restaurant_probability(
-                franchise, restaurant, row[column.SERVED], row[column.OPEN], base
-            )
-            serving = row[column.NEXT]
+    for restaurant in range(len(back_off)):
+        back_off[restaurant] = restaurant_probability(franchise, restaurant, NONE, 1.0)
+    # A serving's number is smaller than those of the servings below it.
+    for serving in range(len(probability)):
+        row = franchise.servings[serving]
+        above = row[column.ABOVE]
+        base = 1.0 / franchise.alphabet[0] if above == NONE else probability[above]
+        probability[serving] = restaurant_probability(
+            franchise, row[column.RESTAURANT], serving, base
+        )
     return probability, back_off
-
-
-@jit
-def _count(franchise):
-    """Count the children with customers, and the dishes, of each restaurant."""
-    restaurants, servings = franchise.restaurants, franchise.servings
-    children = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
-    served = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
-    for restaurant in range(len(franchise.columns), len(children)):
-        if restaurants[restaurant, column.CUSTOMERS] > 0:
-            children[restaurants[restaurant, column.PARENT]] += 1
-    for serving in range(franchise.used[column.N_SERVINGS]):
-        if servings[serving, column.SERVED] > 0:
-            served[servings[serving, column.RESTAURANT]] += 1
-    return children, served
 
 
 @jit

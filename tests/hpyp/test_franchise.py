@@ -14,27 +14,8 @@ from seating import context_of, predictive_distribution, predictive_probability,
 from total_variation import total_variation
 
 from spacy_hpyp.compiled import NONE, jit
-from spacy_hpyp.hpyp.franchise import (
-    CELL,
-    COUNT,
-    CUSTOMERS,
-    DISH,
-    FIRST,
-    FREE_CELL,
-    LINK,
-    N_CELLS,
-    N_RESTAURANTS,
-    N_SERVINGS,
-    NEXT,
-    OPEN,
-    PARENT,
-    RESTAURANT,
-    SERVED,
-    SIZE,
-    TABLES,
-    new_franchise,
-    reserve,
-)
+from spacy_hpyp.hpyp import franchise as column
+from spacy_hpyp.hpyp.franchise import new_franchise, reserve
 from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
 from spacy_hpyp.hpyp.seating import (
     add,
@@ -70,20 +51,20 @@ def seating_of(franchise, expert=0):
     servings.
     """
     found = set()
-    for restaurant in range(franchise.used[N_RESTAURANTS]):
+    for restaurant in range(franchise.used[column.N_RESTAURANTS]):
         root, context = context_of(franchise, restaurant)
-        serving = franchise.restaurants[restaurant, FIRST]
+        serving = franchise.restaurants[restaurant, column.FIRST]
         while root == expert and serving != NONE:
             row = franchise.servings[serving]
-            sizes = [int(row[SERVED])] * int(row[OPEN] == 1)
-            cell = row[CELL]
+            sizes = [int(row[column.SERVED])] * int(row[column.OPEN] == 1)
+            cell = row[column.CELL]
             while cell != NONE:
-                sizes += [int(franchise.cells[cell, SIZE])] * int(franchise.cells[cell, COUNT])
-                cell = franchise.cells[cell, LINK]
-            assert (sum(sizes), len(sizes)) == (row[SERVED], row[OPEN])
+                size, count, cell = franchise.cells[cell].tolist()
+                sizes += [size] * count
+            assert (sum(sizes), len(sizes)) == (row[column.SERVED], row[column.OPEN])
             if sizes:
-                found.add(((context, int(row[DISH])), tuple(sorted(sizes))))
-            serving = row[NEXT]
+                found.add(((context, int(row[column.DISH])), tuple(sorted(sizes))))
+            serving = row[column.NEXT]
     return frozenset(found)
 
 
@@ -156,20 +137,20 @@ def assert_sound(franchise, events):
             sent[context[:-1], dish] += len(sizes)
     seated = Counter({key: sum(sizes) for key, sizes in seating.items()})
     assert seated == sent + Counter(events)
-    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
-    servings = franchise.servings[: franchise.used[N_SERVINGS]]
-    for column, total in [(SERVED, CUSTOMERS), (OPEN, TABLES)]:
-        sums = np.bincount(servings[:, RESTAURANT], servings[:, column], len(restaurants))
+    restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
+    servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
+    for one, total in [(column.SERVED, column.CUSTOMERS), (column.OPEN, column.TABLES)]:
+        sums = np.bincount(servings[:, column.RESTAURANT], servings[:, one], len(restaurants))
         np.testing.assert_array_equal(sums, restaurants[:, total])
-    chains = [*servings[:, CELL], franchise.used[FREE_CELL]]
+    chains = [*servings[:, column.CELL], franchise.used[column.FREE_CELL]]
     cells = [cell for first in chains for cell in chain_from(franchise, first)]
-    assert sorted(cells) == list(range(franchise.used[N_CELLS]))
+    assert sorted(cells) == list(range(franchise.used[column.N_CELLS]))
 
 
 def chain_from(franchise, cell):
     while cell != NONE:
         yield cell
-        cell = franchise.cells[cell, LINK]
+        cell = franchise.cells[cell, column.LINK]
 
 
 contexts = st.tuples(st.integers(0, 1), st.integers(0, 1))
@@ -281,7 +262,7 @@ def sweep(franchise, rows, dishes, sweeps, rng):
     """Run Gibbs sweeps. Return the sum of squared table sizes of every serving after each sweep,
     which distinguishes partitions.
     """
-    squares = np.zeros((sweeps, franchise.used[N_SERVINGS]), dtype=np.int64)
+    squares = np.zeros((sweeps, franchise.used[column.N_SERVINGS]), dtype=np.int64)
     for i in range(sweeps):
         for event in range(len(dishes)):
             remove(franchise, 0, rows[event], dishes[event], rng)
@@ -307,8 +288,8 @@ def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_predicts(custome
     for row, dish in zip(rows, dishes):
         add(franchise, 0, row, dish, rng)
     keys = [
-        (context_of(franchise, row[RESTAURANT])[1], int(row[DISH]))
-        for row in franchise.servings[: franchise.used[N_SERVINGS]]
+        (context_of(franchise, row[column.RESTAURANT])[1], int(row[column.DISH]))
+        for row in franchise.servings[: franchise.used[column.N_SERVINGS]]
     ]
     exact, reached = Counter(), enumerate_seatings(customers)
     for seating, value in reached.items():
@@ -334,10 +315,10 @@ def test_packing_drops_empty_restaurants_without_changing_predictions_or_draws(
     smaller = reserve(unpack(pack(franchise), new_franchise(COLUMNS, ALPHABET)), len(customers))
     assert seating_of(smaller) == seating_of(franchise)
     assert_sound(smaller, customers[leaving:])
-    restaurants = smaller.restaurants[: smaller.used[N_RESTAURANTS]]
-    assert np.all(restaurants[1:, CUSTOMERS] > 0)
-    assert np.all(restaurants[1:, PARENT] < np.arange(1, len(restaurants)))
-    assert np.all(smaller.servings[: smaller.used[N_SERVINGS], SERVED] > 0)
+    restaurants = smaller.restaurants[: smaller.used[column.N_RESTAURANTS]]
+    assert np.all(restaurants[1:, column.CUSTOMERS] > 0)
+    assert np.all(restaurants[1:, column.PARENT] < np.arange(1, len(restaurants)))
+    assert np.all(smaller.servings[: smaller.used[column.N_SERVINGS], column.SERVED] > 0)
     out, expected = np.empty(ALPHABET), np.empty(ALPHABET)
     one, two = np.random.default_rng(seed), np.random.default_rng(seed)
     for context, dish in customers:
@@ -363,7 +344,7 @@ def test_compaction_reclaims_the_rows_of_removed_contexts():
                 change(franchise, 0, context, 1, rng)
         rows.append((len(franchise.restaurants), len(franchise.servings), len(franchise.cells)))
     assert rows[-1] == rows[100]
-    assert franchise.used[N_RESTAURANTS] <= len(franchise.restaurants) < 500
+    assert franchise.used[column.N_RESTAURANTS] <= len(franchise.restaurants) < 500
     assert {dish for (_, dish), _ in seating_of(franchise)} == {0}
 
 

@@ -9,7 +9,7 @@ from spacy_hpyp.hpyp import gibbs
 from spacy_hpyp.hpyp import pool as pools
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, PARENT, TIER, deepest, new_franchise, reserve
 from spacy_hpyp.hpyp.gibbs import new_events
-from spacy_hpyp.hpyp.pool import BUCKETS, Pool, Weights, bucket_of, new_scratch, workspace
+from spacy_hpyp.hpyp.pool import BUCKETS, Pool, Weights, bucket_of, workspace
 from spacy_hpyp.hpyp.table import freeze
 
 add_event, learn_event = map(compiled, (gibbs.add_event, gibbs.learn_event))
@@ -57,8 +57,8 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False, alphabet
     franchise = reserve(new_franchise(COLUMNS, alphabet, one_table=one_table), events + 100)
     franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
     gradient = Weights(*(np.zeros_like(part) for part in weights))
-    scratch = new_scratch(len(GATES), len(COLUMNS), alphabet)
-    pool = Pool(franchise, weights, gradient, GATES, possible, ELEMENTS, scratch, False)
+    pool = Pool(franchise, weights, gradient, GATES, possible, ELEMENTS, mixed=False)
+    pool = pool._replace(scratch=workspace(pool))
     for i in range(events):
         row = rng.integers(3, size=3).astype(np.int32)
         event = event_of(pool, row, (row.sum() * 5 + rng.geometric(0.2)) % alphabet)
@@ -193,8 +193,8 @@ def test_a_pool_without_experts_predicts_with_probability_one():
     franchise = new_franchise(np.empty((0, 0), dtype=np.int32), 3)
     weights = Weights(np.empty((0, BUCKETS)), np.empty((0, 2, 0)))
     nothing, empty = np.empty((0, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
-    scratch = new_scratch(0, 0, 0)
-    pool = Pool(franchise, weights, weights, empty, NO_MASK, nothing, scratch, True)
+    pool = Pool(franchise, weights, weights, empty, NO_MASK, nothing, mixed=True)
+    pool = pool._replace(scratch=workspace(pool))
     assert add_event(pool, *event_of(pool, empty, 1), np.random.default_rng(0)) == 0.0
     frozen = pool._replace(experts=freeze(franchise))
     assert predict_one(frozen, empty, 1, workspace(frozen)) == 1.0

@@ -13,7 +13,7 @@ from seating import predictive_distribution
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import new_franchise, reserve
 from spacy_hpyp.hpyp.hyperparameters import histograms
-from spacy_hpyp.hpyp.seating import add, remove
+from spacy_hpyp.hpyp.seating import remove
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.storage import dump
 
@@ -82,9 +82,5 @@ def test_large_tables_round_trip():
 
 
 def test_own_tables_round_trip():
-    rng = np.random.default_rng(0)
-    franchise = reserve(new_franchise(COLUMNS, ALPHABET, 0.0, 3.0, own_tables=True), 50)
-    for i in range(50):
-        for expert in range(len(COLUMNS)):
-            add(franchise, expert, np.array([i % 2, i % 3], dtype=np.int32), i % 4, rng)
-    assert_comes_back(franchise, own_tables=True)
+    customers = [((i % 2, i % 3), i % 4) for i in range(50)]
+    assert_comes_back(seated_franchise(customers, own_tables=True), own_tables=True)

@@ -107,14 +107,8 @@ def random_trees(
         trees = projective_trees(n)
         heads = trees[rng.integers(len(trees))]
         marks = [NONE if head == NONE else int(rng.integers(labels)) for head in heads]
-        found.append(
-            Tree(
-                rng.integers(2 * CASES, size=n).tolist(),
-                rng.integers(2, size=n).tolist(),
-                heads,
-                marks,
-            )
-        )
+        words = rng.integers(2 * CASES, size=n).tolist()
+        found.append(Tree(words, rng.integers(2, size=n).tolist(), heads, marks))
     return found
 
 
@@ -185,18 +179,16 @@ def events_of_tree(tree: Tree) -> Iterator[Event]:
             yield Event("tag", STOP, parent, children[-1] if children else NULL, NULL, direction)
 
 
-def _children(tree: Tree, head: int, direction: int) -> list[int]:
+def _children(tree: Tree, head: int | str, direction: int) -> list[int]:
     """The children on one side, the nearest first."""
     children = [child for child, other in enumerate(tree.heads) if other == head]
-    return (
-        [c for c in children if c > head]
-        if direction == 1
-        else [c for c in reversed(children) if c < head]
-    )
+    if direction == 1:
+        return [child for child in children if child > head]
+    return [child for child in reversed(children) if child < head]
 
 
 def _distance(one: int, other: int) -> int:
-    return {1: 0, 2: 1, 3: 2, 4: 2, 5: 2, 6: 2}.get(abs(one - other), 3)
+    return [0, 1, 2, 2, 2, 2, 3][min(abs(one - other), 7) - 1]
 
 
 def _head(tree: Tree, word: int | str) -> int | str:
@@ -221,17 +213,14 @@ def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
     if name == "child.children":
         return int(event.child in tree.heads)
     word, what = name.rsplit(".", 1)
-    outermost = [
-        [*_children(tree, event.child, side), NULL] if event.child != NULL else [NULL]
-        for side in range(2)
-    ]
+    left, right = ((_children(tree, event.child, side) or [NULL])[-1] for side in range(2))
     position = {
         "parent": event.parent,
         "sibling": event.sibling,
         "grandparent": _head(tree, event.parent),
         "child": event.child,
-        "child.left": outermost[0][-2] if len(outermost[0]) > 1 else NULL,
-        "child.right": outermost[1][-2] if len(outermost[1]) > 1 else NULL,
+        "child.left": left,
+        "child.right": right,
     }[word]
     if position in (ROOT, NULL):
         return position
@@ -258,9 +247,10 @@ def _size(name: str, model: HeadOutwardModel) -> int:
         "grandparent.direction": 3,
         "sibling.distance": DISTANCES + 1,
         "distance": DISTANCES,
+        "child.children": 2,
     }
-    if name in fixed or name == "child.children":
-        return fixed.get(name, 2)
+    if name in fixed:
+        return fixed[name]
     outcomes = {"tag": len(model.tags) + 1, "word": len(model.vocabulary), "case": CASES}
     return outcomes[name.rsplit(".", 1)[1]] + 2
 
@@ -300,13 +290,12 @@ def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
             share * predictive_probability(franchise, m, row, dish)
             for m, share in enumerate(shares)
         )
-    product = [
-        exp(
-            sum(w * log(predictive_probability(franchise, m, row, y)) for m, w in enumerate(weight))
-        )
-        for y in outcomes
-    ]
-    return product[dish] / sum(product)
+
+    def log_product(y: int) -> float:
+        given = (predictive_probability(franchise, m, row, y) for m in range(len(weight)))
+        return sum(w * log(p) for w, p in zip(weight, given))
+
+    return exp(log_product(dish)) / sum(exp(log_product(y)) for y in outcomes)
 
 
 def log_probability(model: HeadOutwardModel, tree: Tree, *, labelled: bool = False) -> float:

@@ -38,13 +38,9 @@ class Estimate:
         self.model = model
         self.seen = {name: Counter() for name in DISTRIBUTIONS}
         for tree in trees:
-            for event in events_of_tree(tree):
-                if model.conditionals[event.distribution].experts:
-                    context = self.context(tree, event)
-                    self.seen[event.distribution][context, event.outcome] += 1
-                    if not minimal:
-                        for length in range(len(context)):
-                            self.seen[event.distribution][context[:length], event.outcome] += 1
+            for name, context, outcome in self.events(tree):
+                for length in range(len(context) if minimal else 0, len(context) + 1):
+                    self.seen[name][context[:length], outcome] += 1
         if minimal:
             # A coarser context counts each finer context of an outcome once.
             for name, seen in self.seen.items():
@@ -54,20 +50,15 @@ class Estimate:
                     }
                     seen.update((context[:-1], outcome) for context, outcome in finer)
 
-    def context(self, tree, event):
-        return tuple(
-            read(element, tree, event)
-            for element in self.model.conditionals[event.distribution].experts[0]
-        )
+    def events(self, tree):
+        """Yield the distribution, the context and the outcome of each event."""
+        for event in events_of_tree(tree):
+            for expert in self.model.conditionals[event.distribution].experts:
+                context = tuple(read(element, tree, event) for element in expert)
+                yield event.distribution, context, event.outcome
 
     def log_probability(self, tree, back_off):
-        total = 0.0
-        for event in events_of_tree(tree):
-            if self.model.conditionals[event.distribution].experts:
-                total += log(
-                    back_off(self, event.distribution, self.context(tree, event), event.outcome)
-                )
-        return total
+        return sum(log(back_off(self, *event)) for event in self.events(tree))
 
     def count(self, name, context, outcome):
         """The counts of an outcome, of all outcomes, and of different outcomes in a context."""
@@ -77,17 +68,19 @@ class Estimate:
     def base(self, name):
         return 1.0 / outcomes_of(self.model, name)
 
+    def coarsest(self, name):
+        """The length of the shortest context that counts."""
+        return int(
+            self.model.settings.uniform_roots and len(self.model.conditionals[name].experts[0]) > 0
+        )
+
 
 def eisner(estimate, name, context, outcome):
     """Raw counts, smoothed with 3 times the coarser context and finally 0.5 times the uniform
     distribution (Eisner 1996).
     """
-    last = (
-        len(estimate.model.conditionals[name].experts[0]) > 0
-        and estimate.model.settings.uniform_roots
-    )
     seen, total, _ = estimate.count(name, context, outcome)
-    if len(context) == int(last):
+    if len(context) == estimate.coarsest(name):
         return (seen + COARSEST * estimate.base(name)) / (total + COARSEST)
     return (seen + FINER * eisner(estimate, name, context[:-1], outcome)) / (total + FINER)
 
@@ -96,11 +89,7 @@ def restaurants(estimate, name, context, outcome):
     """One table for each outcome, with the model's discounts and strengths (Teh 2006, equation
     5).
     """
-    if (
-        len(context) == 0
-        and len(estimate.model.conditionals[name].experts[0]) > 0
-        and estimate.model.settings.uniform_roots
-    ):
+    if len(context) < estimate.coarsest(name):
         return estimate.base(name)
     above = restaurants(estimate, name, context[:-1], outcome) if context else estimate.base(name)
     seen, total, different = estimate.count(name, context, outcome)
@@ -113,11 +102,14 @@ def restaurants(estimate, name, context, outcome):
     )
 
 
+def found_by(model, tree):
+    return tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True)
+
+
 def assert_agrees(model, estimate, back_off):
     for tree in TREES + OTHERS:
         expected = estimate.log_probability(tree, back_off)
-        found = tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True)
-        assert found.sum() == pytest.approx(expected, abs=20 * PRECISION)
+        assert found_by(model, tree).sum() == pytest.approx(expected, abs=20 * PRECISION)
 
 
 @pytest.mark.parametrize("uniform_roots", [True, False])
@@ -147,11 +139,7 @@ def test_raw_counts_ignore_seating_and_hyperparameters():
         for c, h, d in given
     )
     for tree in OTHERS:
-        one, other = (
-            tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True)
-            for model in (first, second)
-        )
-        assert np.array_equal(one, other)
+        assert np.array_equal(found_by(first, tree), found_by(second, tree))
 
 
 def tiers_of(model, name):

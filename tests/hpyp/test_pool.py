@@ -1,5 +1,7 @@
 """Pools of experts compared with products and mixtures in plain Python."""
 
+import itertools
+
 import numpy as np
 import pytest
 from compiling import compiled
@@ -101,10 +103,8 @@ def mixture(pool, row):
     return share @ out / share.sum()
 
 
-def rows():
-    return np.array(
-        [[a, b, c] for a in range(4) for b in range(4) for c in range(4)], dtype=np.int32
-    )
+#: All context rows of four symbols.
+ROWS = np.array([*itertools.product(range(4), repeat=3)], dtype=np.int32)
 
 
 def test_bucket_sizes_double():
@@ -123,7 +123,7 @@ def test_frozen_pools_predict_like_the_seating(alphabet, one_table):
         for mixed in (False, True)
     )
     out = np.empty(alphabet)
-    for row in rows()[::3]:
+    for row in ROWS[::3]:
         for kind in range(2):
             predict(multiplied, row, kind, workspace(multiplied), out)
             expected = product(pool, row, kind)
@@ -135,7 +135,7 @@ def test_frozen_pools_predict_like_the_seating(alphabet, one_table):
 def test_adding_returns_the_predictive_log_probability():
     pool = seated_pool(random_weights(0.4), MASK)
     rng = np.random.default_rng(0)
-    for row in rows()[::5]:
+    for row in ROWS[::5]:
         event = event_of(pool, row, 7, kind=1)
         for mixed in (False, True):
             expected = mixture(pool, row) if mixed else product(pool, row, 1)

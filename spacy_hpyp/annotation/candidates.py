@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Token
 from ..compiled import NONE
 from ..spacy_internals import nonproj
 from .arrays import Posterior, Share
-from .encoding import Layout, layout_of, write_tags, write_trees
+from .encoding import layout_of, write_tags, write_trees
 from .sentences import ROOT_LABEL, Encoder, GoldSentence, projective_tree
 from .syntactic_words import to_word_doc, write_back
 from .user_data import forget
@@ -178,15 +178,15 @@ def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
     return [(float(sums[i]), int(first[i])) for i in order]
 
 
-def marginals(words: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
-    """Return the posterior probabilities of a Doc whose tokens are words."""
-    sizes = len(words), len(encoder.labels) + 1, len(encoder.tags)
-    found = Marginals(*(np.zeros((len(words), size)) for size in sizes))
-    for block, posterior, weight in shares:
-        token = layout.token[block]
+def marginals(doc: Doc, token: np.ndarray, shares: Sequence[Share], encoder: Encoder) -> Marginals:
+    """Return the posterior probabilities of a Doc whose words are at `token` (int64[words])."""
+    sizes = len(doc), len(encoder.labels) + 1, len(encoder.tags)
+    found = Marginals(*(np.zeros((len(doc), size)) for size in sizes))
+    for words, posterior, weight in shares:
+        place = token[words]
         columns = posterior.heads, posterior.labels, posterior.tags, posterior.probability
         for heads, labels, tags, probability in zip(*columns):
-            heads = np.where(heads == NONE, token, token[heads])
+            heads = np.where(heads == NONE, place, place[heads])
             for table, column in zip(vars(found).values(), (heads, labels, tags)):
-                np.add.at(table, (token, column), probability * weight)
+                np.add.at(table, (place, column), probability * weight)
     return found

@@ -36,9 +36,7 @@ class Confidence(NamedTuple):
 
 def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
     """Return 1, the log-odds of each arc, log(1 + its length in words), and whether it is a root's
-    (float64[tokens, 4]).
-
-    offsets (int64[blocks + 1]): Where each block of the parses begins.
+    (float64[tokens, 4]), of blocks with offsets (int64[blocks + 1]).
     """
     is_root = parses.heads == NONE
     position = np.arange(len(is_root)) - block_starts(offsets)
@@ -49,10 +47,7 @@ def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
 
 
 def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
-    """Return 1, the log-odds of each tag, and whether the word is unknown (float64[tokens, 3]).
-
-    is_known (bool[tokens]): Which words the vocabulary has.
-    """
+    """Return 1, the log-odds of each tag, and whether the word is unknown (float64[tokens, 3])."""
     return np.column_stack([np.ones(len(is_known)), log_odds(parses.tag_probability), ~is_known])
 
 

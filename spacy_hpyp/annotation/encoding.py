@@ -22,6 +22,7 @@ NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
 GOES_ON, BEGINS = 0, 1
 
 _ATTRIBUTES = {"tag": TAG, "pos": POS, "morph": MORPH, "lemma": LEMMA}
+_OF_WHITE_SPACE = {"tag": SPACE_TAG, "pos": "SPACE", "morph": "", "lemma": ""}
 
 
 class UnknownTagWarning(UserWarning):
@@ -152,16 +153,14 @@ def words_in_trees(doc: Doc) -> np.ndarray:
     return in_tree
 
 
-def encode_docs(
-    docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool
-) -> tuple[Blocks, Layout]:
+def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Words]:
     """Encode Docs as blocks to decode.
 
     A block spans from one given sentence boundary to the next. Inside, sentences may begin where
     nothing is set.
 
     given_tags (bool): Whether to use `token.tag_`. An unknown tag is found instead, with a warning.
-    RETURNS (tuple[Blocks, Layout]): The blocks, and the places of their tokens.
+    RETURNS (tuple[Blocks, Words]): The blocks, and their words.
     RAISES (ValueError): If a tag is needed and missing.
     """
     words = read_words(docs)
@@ -172,10 +171,10 @@ def encode_docs(
         names, place = read_attribute(docs, layout, "tag")
         for i, name in enumerate(names):
             if not name:
-                word = np.flatnonzero(place == i)[:1]
+                word = np.argmax(place == i)
                 raise ValueError(
-                    f"predict_tags = false, but token {layout.token[word[0]]} "
-                    f"('{forms_of(docs, layout, word)[0]}') has no tag. Put a tagger before the "
+                    f"predict_tags = false, but token {layout.token[word]} "
+                    f"('{words.forms[words.place[word]]}') has no tag. Put a tagger before the "
                     "parser, or set predict_tags = true."
                 )
             if name not in encoder.tags:
@@ -185,36 +184,23 @@ def encode_docs(
                     stacklevel=2,
                 )
         tags = np.array([encoder.tags.get(name, NONE) for name in names], dtype=np.int32)[place]
-    return Blocks(numbers[words.place], tags, words.starts == NONE, layout.offsets), layout
-
-
-def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[str]:
-    """Return the texts of words at given places of a layout (int64[*])."""
-    doc = np.searchsorted(layout.docs, places, side="right") - 1
-    return [docs[i][token].text for i, token in zip(doc.tolist(), layout.token[places].tolist())]
+    return Blocks(numbers[words.place], tags, words.starts == NONE, layout.offsets), words
 
 
 # Writing
 
 
 def write_attribute(
-    docs: Sequence[Doc],
-    layout: Layout,
-    attribute: str,
-    names: Sequence[str],
-    place: np.ndarray,
-    *,
-    space: str = "",
+    docs: Sequence[Doc], layout: Layout, attribute: str, names: Sequence[str], place: np.ndarray
 ) -> None:
     """Write tags, parts of speech, features or lemmas into Docs.
 
     attribute (str): "tag", "pos", "morph" or "lemma".
     names (Sequence[str]), place (int[words]): Distinct values, and that of each word.
-    space (str): The value of white space.
     """
     if not docs:
         return
-    vocab = docs[0].vocab
+    vocab, space = docs[0].vocab, _OF_WHITE_SPACE[attribute]
     add = vocab.morphology.add if attribute == "morph" else vocab.strings.add
     numbers = np.array([add(name) for name in names], dtype=np.uint64)
     for doc, words in zip(docs, layout.words):
@@ -225,11 +211,8 @@ def write_attribute(
 
 
 def write_tags(docs: Sequence[Doc], layout: Layout, tags: np.ndarray, names: Sequence[str]) -> None:
-    """Write tags into Docs, and forget their probabilities.
-
-    tags (int32[words]), names (Sequence[str]): Numbers of tags, and the tags.
-    """
-    write_attribute(docs, layout, "tag", names, tags, space=SPACE_TAG)
+    """Write tags (int32[words]: places in `names`) into Docs, and forget their probabilities."""
+    write_attribute(docs, layout, "tag", names, tags)
     for doc in docs:
         forget(doc, ("tag_prob",))
 
@@ -259,7 +242,7 @@ def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
     """Write tags, heads, labels, probabilities and surprisals of parses into Docs."""
-    write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
+    write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags)
     write_trees(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     surprisals = bits(parses.lexical), bits(parses.syntactic)
     probabilities = parses.head_probability, parses.tag_probability
@@ -287,11 +270,8 @@ def write_extensions(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
 
 
 def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
-    """Write a probability of words.
-
-    token (int64[words]): The positions of the words.
-    name (str): The attribute. With "head_prob", the component counts as calibrated.
-    values (float64[words]): Probabilities; NaN for unknown ones.
+    """Write a probability (float64[words], NaN if unknown) of the words at `token` (int64[words]).
+    With the attribute "head_prob", the component counts as calibrated.
     """
     if name == "head_prob":
         forget(doc, (UNCALIBRATED,))

@@ -321,25 +321,24 @@ def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
         forms = [word.form for word in analyses.get(token.i, [])]
         if token.idx in kept or "".join(forms) != token.text:
             if forms:
-                whole[len(texts)] = token, [Analysis(form) for form in forms]
+                whole[len(texts)] = [Analysis(form) for form in forms]
             forms = [token.text]
         texts += forms
         spaces += [False] * (len(forms) - 1) + [bool(token.whitespace_)]
     tokens = Doc(doc.vocab, words=texts, spaces=spaces)
     tokens.has_unknown_spaces = doc.has_unknown_spaces
-    for i, (_, words) in whole.items():
+    for i, words in whole.items():
         write_words(tokens, i, words)
     write_back(to_word_doc(doc), tokens)
-    for i, (token, _) in whole.items():
-        if token.idx not in kept:
-            write_words(tokens, i, [Analysis(token.text)])
+    for i in whole:
+        if tokens[i].idx not in kept:
+            write_words(tokens, i, [Analysis(tokens[i].text)])
     return tokens
 
 
 def word_spans(doc: Doc) -> np.ndarray:
-    """Return the offsets in the text of each token of `to_word_doc` (int64[words, 2]).
-
-    Words that do not spell their token have those of the token.
+    """Return the offsets in the text of each token of `to_word_doc` (int64[words, 2]): those of its
+    token, if the words do not spell that.
     """
     analyses = _analyses(doc)
     places = _Places(doc, analyses)

@@ -61,10 +61,8 @@ def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
 
 
 def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
-    """Write log-probabilities of whole sentences in the place of those of tokens.
-
-    starts (int64[sentences]): The first token of each.
-    values (float64[sentences]): In nats.
+    """Write log-probabilities of whole sentences, given by their first tokens (int64[sentences]),
+    in the place of those of tokens; in nats (float64[sentences]).
     """
     forget(doc, (SENTENCE, *SUMMED))
     write_entries(doc, SENTENCE, values.tolist(), starts)

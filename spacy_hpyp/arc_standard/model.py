@@ -5,11 +5,9 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.confidence import Confidence
-from ..annotation.encoding import Layout, forms_of
 from ..annotation.sentences import Encoder, GoldSentence, join
 from ..hpyp.count_model import CHUNK, NOT_SEATED, CountModel
 from ..hpyp.franchise import Franchise, new_franchise
@@ -227,16 +225,18 @@ class JointModel(CountModel):
             self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers]
         )
 
-    def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
-        """Return `spell` of the words of Docs (float64[words], nats).
+    def spell_words(
+        self, forms: Sequence[str], place: np.ndarray, numbers: np.ndarray
+    ) -> np.ndarray:
+        """Return `spell` of words (float64[words], nats), given by their distinct forms.
 
-        numbers (int32[words]): Their numbers in the vocabulary.
+        place (int64[words]), numbers (int32[words]): Their forms, and numbers in the vocabulary.
         """
         found = np.zeros(len(numbers))
         if self.spelling is None:
             return found
         rare = np.flatnonzero(numbers >= len(self.vocabulary.words))
-        found[rare] = self.spell(forms_of(docs, layout, rare), numbers[rare])
+        found[rare] = self.spell([forms[i] for i in place[rare].tolist()], numbers[rare])
         return found
 
     # Storage

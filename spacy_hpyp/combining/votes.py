@@ -166,10 +166,7 @@ def group_voters(
 
 
 class Votes(StoredModel):
-    """Learned weights of voters.
-
-    voters (Sequence[str]): The names of their parses.
-    """
+    """Learned weights of voters, given by the names of their parses."""
 
     def __init__(self, voters: Sequence[str]) -> None:
         self.voters = list(voters)
@@ -184,9 +181,8 @@ class Votes(StoredModel):
         return bool(self.labels)
 
     def use(self, tags: Sequence[str], labels: Sequence[str], examples: int = 0) -> None:
-        """Forget all weights, and take tags and labels; others will have no features.
-
-        examples (int): The number of examples in a pass over the training data.
+        """Forget all weights, and take tags and labels; others will have no features. A pass over
+        the training data has so many examples.
         """
         self.tags, self.labels, self.examples = list(tags), list(labels), examples
         self.weights = {"elected": _UNCALIBRATED}
@@ -206,10 +202,7 @@ class Votes(StoredModel):
         return Names(*({name: i for i, name in enumerate(each)} for each in (self.tags, labels)))
 
     def learn(self, ballots: Ballots, *, rates: bool = False) -> None:
-        """Learn from words. The last voter is the gold annotation.
-
-        rates (bool): See `elect`.
-        """
+        """Learn from words, see `elect`. The last voter is the gold annotation."""
         self.elect(*_with_gold(ballots), rates=rates)
 
     def elect(
@@ -268,17 +261,26 @@ class Votes(StoredModel):
     def _elect_heads(
         self, groups: Groups, share: np.ndarray, ballots: Ballots, *, rates: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the head of each word, and the votes for it."""
+        """Return the head of each word in the projective tree with the greatest sum of votes, and
+        the votes for it.
+        """
         heads = np.where(ballots.heads[:, 0] == ABSENT, NONE, ballots.heads[:, 0])
         votes, backing = np.zeros(len(heads)), groups.choice == heads[groups.word]
         votes[groups.word[backing]] = share[backing]
         bounds = np.searchsorted(groups.word, ballots.offsets)
         sentences = zip(ballots.offsets, ballots.offsets[1:], bounds, bounds[1:])
         for start, end, first, last in () if rates else sentences:
-            if end - start <= _LONGEST:
-                words, choices = groups.word[first:last] - start, groups.choice[first:last]
-                tree = elect_tree(words, choices, share[first:last], int(end - start))
-                heads[start:end], votes[start:end] = tree
+            if end - start > _LONGEST:
+                continue
+            places, word = np.arange(end - start), groups.word[first:last] - start
+            matrix = vote_matrix(word, groups.choice[first:last], share[first:last], len(places))
+            best = matrix.argmax(axis=0)
+            tree = np.where(best == places, NONE, best)
+            # The best heads of all words mostly form a tree.
+            if not is_projective(tree):
+                tree, _ = minimum_bayes_risk_tree(matrix)
+            heads[start:end] = tree
+            votes[start:end] = matrix[np.where(tree == NONE, places, tree), places]
         return heads, votes
 
     def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
@@ -317,22 +319,6 @@ def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
     """
     known = Groups(*(column[gold[groups.word] != ABSENT] for column in groups))
     return known, known.choice == gold[known.word]
-
-
-def elect_tree(
-    word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the projective tree with the greatest sum of votes, see `vote_matrix`.
-
-    RETURNS (tuple[int32[n], float64[n]]): Heads, `NONE` for the root, and the votes of their arcs.
-    """
-    matrix, places = vote_matrix(word, head, share, n), np.arange(n)
-    best = matrix.argmax(axis=0)
-    tree = np.where(best == places, NONE, best).astype(np.int32)
-    # The best heads of all words mostly form a tree.
-    if not is_projective(tree):
-        tree = minimum_bayes_risk_tree(matrix)[0]
-    return tree, matrix[np.where(tree == NONE, places, tree), places]
 
 
 def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:

@@ -76,7 +76,8 @@ def generate_docs(
             docs.append(doc_of(vocab, words))
         token = np.concatenate([np.arange(len(one.words)) for one in drawn])
         layout = Layout(token=token, docs=offsets, offsets=offsets)
-        letters = model.spell_docs(docs, layout, blocks.words)
+        forms = [token.text for doc in docs for token in doc]
+        letters = model.spell_words(forms, np.arange(len(forms)), blocks.words)
         write_parses(docs, layout, with_letters(parses, letters), model.encoder)
         yield from docs
 

@@ -80,10 +80,10 @@ def find_increments(
     RAISES (ValueError): If the model generates no words, a needed tag is missing, or a sentence is
         too long for the memory of so many particles.
     """
-    blocks, layout = encode_docs([doc], model.encoder, given_tags=given_tags)
+    blocks, words = encode_docs([doc], model.encoder, given_tags=given_tags)
     found: list[Increment] = []
     for beams in _follow(model, blocks, search, threads, parses=True):
-        token = layout.token[len(found) : len(found) + len(beams.size)].tolist()
+        token = words.layout.token[len(found) : len(found) + len(beams.size)].tolist()
         found += [_increment(model, beams, token[: word + 1], k) for word in range(len(token))]
     return found
 
@@ -102,7 +102,7 @@ def measure_beams(
         token (float64[n, 2]) and the `STRUCTURE` at each token (float64[n]); 0 for white space.
     RAISES (ValueError): If the model generates no words, or a needed tag is missing.
     """
-    blocks, layout = encode_docs(docs, model.encoder, given_tags=given_tags)
+    blocks, encoded = encode_docs(docs, model.encoder, given_tags=given_tags)
     width = 2 * len(ENTROPIES) + len(STRUCTURE)
     values = [np.empty((0, width))]
     for beams in _follow(model, blocks, search, threads, parses=False):
@@ -112,10 +112,10 @@ def measure_beams(
             np.stack([of[:-1], of[1:]], axis=1) for of in (beams.entropy_next, np.array(analyses))
         ]
         values.append(np.concatenate([*pairs, beams.structure], axis=1))
-    of_words, found = np.concatenate(values), []
-    for doc, words in zip(docs, layout.words):
+    of_words, found, layout = np.concatenate(values), [], encoded.layout
+    for doc, words, token in zip(docs, layout.words, layout.tokens):
         of_tokens = np.zeros((len(doc), width))
-        of_tokens[layout.token[words]] = of_words[words]
+        of_tokens[token] = of_words[words]
         entropies = {name: of_tokens[:, 2 * i : 2 * i + 2] for i, name in enumerate(ENTROPIES)}
         found.append(entropies | dict(zip(STRUCTURE, of_tokens[:, -len(STRUCTURE) :].T)))
     return found

@@ -16,7 +16,7 @@ from ..annotation.arrays import Parses, with_letters
 from ..annotation.candidates import Candidates, Marginals, distinct_parses, marginals, trees_of
 from ..annotation.encoding import Layout, encode_docs, layout_of, write_parses
 from ..annotation.guides import write_guides
-from ..annotation.sentences import GoldDocument
+from ..annotation.sentences import UNLABELLED, GoldDocument
 from ..annotation.syntactic_words import to_word_doc
 from ..annotation.user_data import mark_uncalibrated
 from ..arc_standard.architectures import JOINT_MODEL, thinc_model
@@ -25,13 +25,14 @@ from ..arc_standard.model import JointModel, TreeLogProbs
 from ..arc_standard.search import ROUND, TOP, Search
 from ..hpyp.count_model import weights_from
 from ..hpyp.pool import Weights
+from ..hpyp.spelling import Spelling
 from ..interrupts import interrupts_deferred
 from ..language_model.generation import check_drawing, generate_docs
 from ..language_model.increments import Increment, find_increments
 from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import learn_contrasts
-from ..training.derivations import BatchSentence, JointTreebank, initialize, visit
+from ..training.derivations import BatchSentence, JointTreebank, visit
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
@@ -101,7 +102,13 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     def _initialize_model(
         self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]
     ) -> None:
-        initialize(model, corpus, labels, seed=self.seed)
+        vocabulary = corpus.vocabulary(labels["tags"], model.own_settings)
+        model.initialize(labels["labels"] if model.labelled else [UNLABELLED], vocabulary)
+        if model.spelled and model.is_lexicalised:
+            sentences = corpus.with_tags(labels["tags"]).values()
+            types = {word for sentence in sentences for word in sentence.words}
+            rng = np.random.default_rng([self.seed, 0, 4])
+            model.spelling = Spelling.learn(vocabulary, types, rng)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
@@ -183,7 +190,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         RAISES (ValueError): If the component is untrained, or a tag is needed and missing.
         """
         model, docs, settings = self._initialized(), list(docs), self.settings
-        blocks, layout = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
+        blocks, words = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
         if search is not None:
             # Reading predicts only words, without other observations of rare words.
             blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
@@ -193,7 +200,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
             parses = model.confidence.of(
                 parses, blocks.offsets, model.vocabulary.is_known(blocks.words)
             )
-        return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
+        letters = model.spell_words(words.forms, words.place, blocks.words)
+        return words.layout, with_letters(parses, letters)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
         """Write parses into documents."""
@@ -224,17 +232,18 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         """
         k = whole("k", k, least=1)
         model, doc = self._initialized(), to_word_doc(doc)
-        blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
+        blocks, words = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
         search = self.search._replace(marginals=True)
         sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
-        letters = model.spell_docs([doc], layout, blocks.words)
+        letters = model.spell_words(words.forms, words.place, blocks.words)
         found = []
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
             scores, rows = map(list, zip(*distinct_parses(posterior)[:k]))
             tags = [[model.tags[tag] for tag in tags] for tags in posterior.tags[rows].tolist()]
             score = np.array(scores) + letters[start:end].sum()
             trees = posterior.heads[rows], posterior.labels[rows], score
-            found.append(trees_of(doc, layout.token[start:end], *trees, model.labels, tags))
+            token = words.layout.token[start:end]
+            found.append(trees_of(doc, token, *trees, model.labels, tags))
         return found
 
     def held_out_copy(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
@@ -252,9 +261,9 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     def posterior(self, doc: Doc) -> Marginals:
         """Return how probable each head, label and tag is. Set sentence boundaries are kept."""
         model, doc = self._initialized(), to_word_doc(doc)
-        blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
+        blocks, words = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
         shares = mixture(model.frozen, blocks, self.search._replace(marginals=True), self.threads)
-        return marginals(doc, layout, shares, model.encoder)
+        return marginals(doc, words.layout.token, shares, model.encoder)
 
     def leave_out(
         self,

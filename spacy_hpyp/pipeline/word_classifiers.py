@@ -335,9 +335,8 @@ class EasyFirstTagger(LabellingComponent):
         return GoldWords(keys, list(number), place, gold, np.full_like(gold, NONE), more, offsets)
 
 
-# The prefix of the part of speech in the name of an outcome, as in spaCy's morphologizer, and the
-# part of speech of white space.
-_POS, _SPACE_POS = "POS=", "SPACE"
+# The prefix of the part of speech in the name of an outcome, as in spaCy's morphologizer.
+_POS = "POS="
 
 
 class EasyFirstMorphologizer(AttributeComponent):
@@ -364,10 +363,10 @@ class EasyFirstMorphologizer(AttributeComponent):
             return
         docs, (words, outcomes) = list(docs), scores
         parts = zip(*map(_taken_apart, self.classifier.outcomes))
-        for attribute, values, space in zip(("pos", "morph"), parts, (_SPACE_POS, "")):
+        for attribute, values in zip(("pos", "morph"), parts):
             names = _numbers(list(dict.fromkeys(values)))
             place = np.array([names[value] for value in values])[outcomes]
-            write_attribute(docs, words.layout, attribute, list(names), place, space=space)
+            write_attribute(docs, words.layout, attribute, list(names), place)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         parts, part = read_attribute([doc], words.layout, "pos")

@@ -6,26 +6,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..annotation.sentences import UNLABELLED, GoldDocument, join
+from ..annotation.sentences import GoldDocument, join
 from ..arc_standard.distributions import static_derivations
 from ..arc_standard.model import JointModel
 from ..hpyp.pool import Weights
-from ..hpyp.spelling import Spelling
-from .treebank import GoldCorpus, Treebank
-
-
-def initialize(
-    model: JointModel, corpus: GoldCorpus, label_data: dict[str, list[str]], *, seed: int
-) -> None:
-    """Give a model its tags, labels, and the vocabulary of the sentences that have no other tags,
-    and learn the spelling of rare words if that is wanted.
-    """
-    vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
-    model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
-    if model.spelled and model.is_lexicalised:
-        sentences = corpus.with_tags(label_data["tags"]).values()
-        types = {word for sentence in sentences for word in sentence.words}
-        model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
+from .treebank import Treebank
 
 
 class BatchSentence(NamedTuple):

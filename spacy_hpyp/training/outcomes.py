@@ -69,16 +69,11 @@ class GoldWords:
             offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
         )
 
-    @property
-    def words(self) -> list[str]:
-        """The form of each word."""
-        return [self.forms[i] for i in self.place.tolist()]
-
     def teach_words(
         self, model: WordClassifier, outcomes: Sequence[str], left_out: Sequence[int] = ()
     ) -> None:
         """Initialize a model with the words and outcomes of all sequences but those `left_out`."""
-        words, sentences = self.words, []
+        words, sentences = [self.forms[i] for i in self.place.tolist()], []
         places = np.split(np.arange(len(words)), self.offsets[1:-1])
         for i in np.setdiff1d(np.arange(len(places)), left_out):
             known = places[i][self.gold[places[i]] != NONE]

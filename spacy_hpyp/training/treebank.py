@@ -5,7 +5,7 @@ is complete.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
@@ -25,14 +25,12 @@ _STRETCH = 200
 
 
 class Seen(Generic[Made]):
-    """Training data seen so far, by content, and what was made of them.
-
-    made (dict[bytes, Made | str]): By key; or the reason why the content cannot be learned.
-    copies (Counter[bytes]): The number of copies: one, unless a corpus was read.
-    """
+    """Training data seen so far, by content, and what was made of them."""
 
     def __init__(self) -> None:
+        # Or the reason why the content cannot be learned.
         self.made: dict[bytes, Made | str] = {}
+        # One, unless a corpus was read.
         self.copies: Counter[bytes] = Counter()
 
     def take(self, key: bytes, make: Callable[[], Made | str]) -> Made | None:
@@ -82,15 +80,11 @@ class GoldCorpus(Seen[GoldSentence]):
         self, tags: Sequence[str], settings: VocabularySettings, *, uncased: bool = False
     ) -> Vocabulary:
         """Return the vocabulary of the sentences that have no other tags."""
-        numbers = {tag: number for number, tag in enumerate(tags)}
-
-        def words() -> Iterator[tuple[list[str], list[int]]]:
-            for key, sentence in self.with_tags(tags).items():
-                forms = [word.lower() for word in sentence.words] if uncased else sentence.words
-                for _ in range(self.copies[key]):
-                    yield forms, [numbers[tag] for tag in sentence.tags]
-
-        return Vocabulary.collect(words(), tags, settings)
+        numbers, words = {tag: number for number, tag in enumerate(tags)}, []
+        for key, sentence in self.with_tags(tags).items():
+            forms = [word.lower() for word in sentence.words] if uncased else sentence.words
+            words += [(forms, [numbers[tag] for tag in sentence.tags])] * self.copies[key]
+        return Vocabulary.collect(words, tags, settings)
 
     def with_tags(self, tags: Sequence[str]) -> dict[bytes, GoldSentence]:
         """Return the usable sentences that have no other tags."""
@@ -103,12 +97,10 @@ class GoldCorpus(Seen[GoldSentence]):
 class Treebank(Seen[np.ndarray]):
     """The known training sentences of a count model as int32[4, *]: words, tags, heads and labels.
 
-    The model itself stores the state of the sweep (`hpyp.training_state.Progress`).
-
-    model (Any): With an `encoder`, and its `progress`.
-    encoding (dict[str, Any]): Further arguments of `encoder.encode`.
+    model (Any): With an `encoder`, and the state of the sweep, `hpyp.training_state.Progress`.
     """
 
+    #: Further arguments of `encoder.encode`.
     encoding: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, model: Any) -> None:
@@ -143,9 +135,8 @@ class Treebank(Seen[np.ndarray]):
 
 
 def assign_folds(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
-    """Assign stretches of sentences to folds in turn; return the distinct keys of each fold.
-
-    order (Sequence[bytes]): The keys of the sentences in their order in the treebank.
+    """Assign stretches of sentences, given by their keys in the treebank's order, to folds in turn;
+    return the distinct keys of each fold.
     """
     stretches = folds * -(-len(order) // (folds * _STRETCH))
     fold_of: dict[bytes, int] = {}

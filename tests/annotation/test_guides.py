@@ -149,8 +149,9 @@ def test_writing_guides_does_not_change_the_parse(toy, guiding, annotation):
 def test_blocks_read_the_guides_that_a_parser_writes(toy, guiding):
     encoder = toy.parser(guiding).joint.encoder
     doc = guiding(TEXTS[0])
-    blocks, place = encode_docs([doc], encoder, given_tags=False)
+    blocks, words = encode_docs([doc], encoder, given_tags=False)
     assert len(blocks.offsets) == 3
+    place = words.layout
     found = block_guides([doc], place, encoder.labels, encoder.tags, reader="parser")
     guide, of_block = read_guide(doc), np.repeat(np.arange(2), np.diff(place.offsets))
     for word, (token, block) in enumerate(zip(place.token, of_block)):

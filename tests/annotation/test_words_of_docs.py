@@ -85,9 +85,7 @@ def test_tags_are_written_to_words_and_white_space():
 
 def test_starts_are_written_for_every_token():
     docs = [doc_of(["a", "b", "\n", "c"]), doc_of(["d", "e"])]
-    write_starts(
-        docs, read_words(docs), np.array([BEGINS, GOES_ON, BEGINS, BEGINS, GOES_ON], dtype=np.int32)
-    )
+    write_starts(docs, read_words(docs), np.array([BEGINS, GOES_ON, BEGINS, BEGINS, GOES_ON]))
     assert starts_of(docs[0]) == [True, False, False, True]
     assert starts_of(docs[1]) == [True, False]
     assert [sentence.text for sentence in docs[0].sents] == ["a b \n", "c"]
@@ -95,9 +93,7 @@ def test_starts_are_written_for_every_token():
 
 def test_preset_sentence_starts_are_kept():
     doc = doc_of(["a", "b", "c", "d"], [True, False, True, None])
-    write_starts(
-        [doc], read_words([doc]), np.array([BEGINS, BEGINS, GOES_ON, BEGINS], dtype=np.int32)
-    )
+    write_starts([doc], read_words([doc]), np.array([BEGINS, BEGINS, GOES_ON, BEGINS]))
     assert starts_of(doc) == [True, False, True, True]
 
 

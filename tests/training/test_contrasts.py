@@ -20,10 +20,8 @@ def test_gold_derivations_become_no_less_probable_and_the_model_is_kept(toy, tra
     parser = toy.parser(trained_pools)
     stored = parser.joint.to_bytes()
     weights, before = learned(parser)
-    assert any(
-        np.abs(weights[name].bucket - parser.joint.weights[name].bucket).max() > 0.0
-        for name in DISTRIBUTIONS
-    )
+    before_learning = parser.joint.weights
+    assert any((weights[name].bucket != before_learning[name].bucket).any() for name in weights)
     assert learned(parser, weights)[1] >= before
     assert parser.joint.to_bytes() == stored
     same, likelihood = learned(parser, threads=3)
@@ -43,9 +41,7 @@ def test_weights_are_fixed_afterwards(toy):
     alone = toy.trained(sentences, sweeps=2, **toy.pools)
     nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)
     first = weights_of(nlp, toy)
-    assert any(
-        np.abs(first[name] - other).max() > 0.0 for name, other in weights_of(alone, toy).items()
-    )
+    assert any((first[name] != other).any() for name, other in weights_of(alone, toy).items())
     nlp.update(toy.examples(nlp, sentences))
     second = weights_of(nlp, toy)
     assert all(np.array_equal(first[name], second[name]) for name in first)

@@ -1,6 +1,7 @@
 """Training data: incomplete, malformed and non-projective annotation, and white space."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +12,20 @@ from spacy_hpyp.annotation.encoding import raw_sentences
 from spacy_hpyp.annotation.sentences import GoldSentence, RawSentence, read_gold
 
 
-def train_on_docs(toy, nlp, docs, sweeps=2):
-    def examples():
-        return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+def examples_of(nlp, docs):
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
-    nlp.initialize(examples)
-    for _ in range(sweeps):
-        nlp.update(examples())
-    return nlp
+
+def train_on_docs(nlp, docs):
+    nlp.initialize(lambda: examples_of(nlp, docs))
+    for _ in range(2):
+        nlp.update(examples_of(nlp, docs))
+
+
+def docs_of(toy, nlp, count):
+    """Each of so many sentences as a document, and the sentences."""
+    sentences = toy.sentences(count)
+    return [toy.doc(nlp.vocab, sentence) for sentence in sentences], sentences
 
 
 def incomplete(vocab, deps=("det", "nsubj", "ROOT"), tags=("DT", "NN", "VBZ"), heads=(1, 2, 2)):
@@ -44,12 +51,12 @@ def warnings_of_parser(caught):
 
 
 def test_incomplete_sentences_are_skipped_and_counted_in_one_warning(toy):
-    nlp, sentences = toy.nlp(), toy.sentences(10)
-    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    nlp = toy.nlp()
+    docs, sentences = docs_of(toy, nlp, 10)
     docs += [incomplete(nlp.vocab, **missing) for missing, _ in INCOMPLETE.values()]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        train_on_docs(toy, nlp, docs)
+        train_on_docs(nlp, docs)
     (message,) = warnings_of_parser(caught)
     assert "4 of 14" in message
     assert "2 without a complete tree, 2 without tags" in message
@@ -68,19 +75,19 @@ def test_an_incomplete_sentence_does_not_exclude_its_document(toy):
     doc = toy.doc(nlp.vocab, first, second)
     doc[0].tag_ = ""
     with pytest.warns(UserWarning, match=r"1 of 2 .*1 without tags"):
-        train_on_docs(toy, nlp, [doc])
+        train_on_docs(nlp, [doc])
     assert toy.customers(nlp) == toy.customers_of([second])
 
 
 def test_incomplete_sentences_seen_only_in_updates_are_counted(toy):
     nlp = toy.nlp()
-    sentences = toy.sentences(6)
-    nlp.initialize(lambda: toy.examples(nlp, sentences))
-    docs = [without_heads(nlp.vocab), *(toy.doc(nlp.vocab, s) for s in sentences)]
+    docs, sentences = docs_of(toy, nlp, 6)
+    nlp.initialize(lambda: examples_of(nlp, docs))
+    docs.insert(0, without_heads(nlp.vocab))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(3):
-            nlp.update([Example(nlp.make_doc(doc.text), doc) for doc in docs])
+            nlp.update(examples_of(nlp, docs))
     assert ["1 of 7" in message for message in warnings_of_parser(caught)] == [True]
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
@@ -90,14 +97,13 @@ def test_a_corpus_without_usable_sentences_raises_an_error_with_the_reason(toy, 
     nlp, (missing, reason) = toy.nlp(), INCOMPLETE[problem]
     doc = incomplete(nlp.vocab, **missing)
     with pytest.raises(ValueError, match=f"1 {reason}"):
-        nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc)])
+        nlp.initialize(lambda: examples_of(nlp, [doc]))
 
 
 def test_a_batch_without_a_usable_sentence_changes_nothing(toy):
     nlp = toy.trained(toy.sentences(6))
     before = toy.parser(nlp).model.to_bytes()
-    doc = without_heads(nlp.vocab)
-    losses = nlp.update([Example(nlp.make_doc(doc.text), doc)])
+    losses = nlp.update(examples_of(nlp, [without_heads(nlp.vocab)]))
     assert losses["hpyp_parser"] == 0.0
     assert toy.parser(nlp).model.to_bytes() == before
 
@@ -126,23 +132,16 @@ def test_heads_that_do_not_form_a_tree_are_rejected(toy, trained, heads, problem
 
 def test_a_document_with_two_roots_is_two_sentences(toy):
     nlp = toy.nlp()
-    sentences = toy.sentences(5)
+    docs, sentences = docs_of(toy, nlp, 5)
     # spaCy itself splits a document with two roots into two sentences. Both are learned.
-    doc = Doc(
-        nlp.vocab,
-        words=list("abcd"),
-        tags=["DT"] * 4,
-        heads=[0, 0, 3, 3],
-        deps=["ROOT", "det", "det", "ROOT"],
-    )
-    train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
+    given = {"tags": ["DT"] * 4, "heads": [0, 0, 3, 3], "deps": ["ROOT", "det", "det", "ROOT"]}
+    train_on_docs(nlp, [Doc(nlp.vocab, list("abcd"), **given), *docs])
     assert toy.customers(nlp)["tag"] == 4 + toy.customers_of(sentences)["tag"]
 
 
 def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
     nlp = toy.nlp()
-    sentences = toy.sentences(5)
-    docs = [toy.doc(nlp.vocab, s) for s in sentences]
+    docs, sentences = docs_of(toy, nlp, 5)
     doc = toy.doc(nlp.vocab, sentences[0])
     rows = doc.to_array(["HEAD"])
     # The last two tokens become each other's heads; the root keeps its head.
@@ -152,7 +151,7 @@ def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
     except ValueError:
         pytest.skip("this version of spaCy refuses cyclic heads")
     with pytest.warns(UserWarning, match="skips 1 of 6 training sentences"):
-        train_on_docs(toy, nlp, [*docs, doc])
+        train_on_docs(nlp, [*docs, doc])
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
@@ -169,24 +168,16 @@ def test_a_non_projective_sentence_is_lifted_with_a_decorated_label(toy, trained
     (sentence,) = raw_sentences(doc)
     gold = read_gold(sentence)
     assert gold.words == toy.non_projective.words
-    changed = [
-        i for i, head in enumerate(toy.non_projective.heads) if gold.heads[i] not in (head, -1)
-    ]
-    assert changed == [6]
+    pairs = zip(gold.heads, toy.non_projective.heads)
+    assert [i for i, (lifted, head) in enumerate(pairs) if lifted not in (head, -1)] == [6]
     assert gold.labels[6] == "nmod||nsubj"
 
 
 def test_a_non_projective_treebank_trains_and_its_labels_are_decoded(toy, assert_forest):
-    nouns = "hearing meeting talk trial".split()
     sentence = toy.non_projective
     corpus = [
-        toy.sentence(
-            [noun if w == "hearing" else w for w in sentence.words],
-            sentence.tags,
-            sentence.heads,
-            sentence.deps,
-        )
-        for noun in nouns
+        replace(sentence, words=[noun if word == "hearing" else word for word in sentence.words])
+        for noun in "hearing meeting talk trial".split()
     ]
     nlp = toy.trained(corpus, sweeps=5)
     assert toy.customers(nlp) == toy.customers_of(corpus)
@@ -225,14 +216,14 @@ def test_white_space_is_left_out_of_training(toy, words, heads):
     for nlp, some_words, some_heads in [(plain, [*of], [1, 2, 2]), (spaced, words, heads)]:
         tags, deps = zip(*(of.get(word, ("_SP", "dep")) for word in some_words))
         doc = Doc(nlp.vocab, words=some_words, tags=list(tags), heads=some_heads, deps=list(deps))
-        train_on_docs(toy, nlp, [doc])
+        train_on_docs(nlp, [doc])
     assert toy.parser(spaced).model.to_bytes() == toy.parser(plain).model.to_bytes()
 
 
 def test_documents_without_words_are_ignored(toy):
-    nlp, sentences = toy.nlp(), toy.sentences(4)
-    docs = [Doc(nlp.vocab, words=words) for words in ([" "], ["\n", "\t"], [])]
-    train_on_docs(toy, nlp, [*docs, *(toy.doc(nlp.vocab, s) for s in sentences)])
+    nlp = toy.nlp()
+    docs, sentences = docs_of(toy, nlp, 4)
+    train_on_docs(nlp, [Doc(nlp.vocab, words) for words in ([" "], ["\n", "\t"], [])] + docs)
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 

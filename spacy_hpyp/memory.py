@@ -1,13 +1,13 @@
-"""Release of freed memory, and rarer garbage collection."""
+"""Release of freed memory, rarer garbage collection, and batches of limited size."""
 
 import ctypes
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-_Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
+_Arguments, _Result, _Item = ParamSpec("_Arguments"), TypeVar("_Result"), TypeVar("_Item")
 
 try:
     _trim = ctypes.CDLL(None).malloc_trim
@@ -45,3 +45,18 @@ def collecting_rarely() -> Iterator[None]:
             stack.callback(gc.set_threshold, *threshold)
             gc.set_threshold(*_RARELY)
         yield
+
+
+def batches(
+    items: Iterable[_Item], size: int, length: Callable[[Any], int] = len
+) -> Iterator[list[_Item]]:
+    """Group items in batches, each of as few as have at least the summed length `size`."""
+    batch, total = [], 0
+    for item in items:
+        batch.append(item)
+        total += length(item)
+        if total >= size:
+            yield batch
+            batch, total = [], 0
+    if batch:
+        yield batch

@@ -98,13 +98,10 @@ class Guides(NamedTuple):
 
 def no_guides(words: int) -> Guides:
     """Return guides without information about a number of words."""
-    return Guides(
-        heads=np.full((words, HEADS), NONE, dtype=np.int32),
-        head_probability=np.zeros((words, HEADS), dtype=np.float32),
-        head_labels=np.full((words, HEADS), NONE, dtype=np.int32),
-        tags=np.full((words, TAGS), NONE, dtype=np.int32),
-        tag_probability=np.zeros((words, TAGS), dtype=np.float32),
-    )
+    heads, labels = np.full((2, words, HEADS), NONE, dtype=np.int32)
+    tags = np.full((words, TAGS), NONE, dtype=np.int32)
+    head_probability, tag_probability = (np.zeros((words, n), np.float32) for n in (HEADS, TAGS))
+    return Guides(heads, head_probability, labels, tags, tag_probability)
 
 
 class Parses(NamedTuple):

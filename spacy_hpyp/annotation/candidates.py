@@ -1,4 +1,4 @@
-"""Candidates and alternatives: several trees of a sentence, and the k best parses of a document."""
+"""Several trees of a sentence, parses of a document, and their probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from ..spacy_internals import nonproj
 from .arrays import Posterior, Share
 from .encoding import layout_of, write_tags, write_trees
 from .sentences import ROOT_LABEL, Encoder, GoldSentence, projective_tree
-from .syntactic_words import to_word_doc, write_back
-from .user_data import forget
 
 
 @dataclass(frozen=True)
@@ -134,27 +132,6 @@ def write_candidates(
         write_tags([doc], layout, tags, tag_names.tolist())
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
     write_trees([doc], layout, heads, labels, names.tolist(), sure)
-
-
-def k_best(
-    doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: bool = False
-) -> list[tuple[Doc, float]]:
-    """Combine the candidates of sentences into the k best parses of a document.
-
-    with_tags (bool): Whether to write the tags of candidates, and forget all probabilities.
-    RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best
-        first.
-    """
-    parses = []
-    for score, chosen in best_combinations([each.score[:k].tolist() for each in candidates], k):
-        copy = doc.copy()
-        words = to_word_doc(copy)
-        if with_tags:
-            forget(words)
-        write_candidates(words, list(zip(candidates, chosen)), with_tags=with_tags)
-        write_back(words, copy)
-        parses.append((copy, score))
-    return parses
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:

@@ -196,7 +196,7 @@ def write_attribute(
     """Write tags, parts of speech, features or lemmas into Docs.
 
     attribute (str): "tag", "pos", "morph" or "lemma".
-    names (Sequence[str]), place (int[words]): Distinct values, and that of each word.
+    names (Sequence[str]), place (int[words]): Values, and that of each word.
     """
     if not docs:
         return

@@ -25,6 +25,7 @@ from ..language_model.tables import (
     read_counts,
     read_passages,
 )
+from ..memory import batches
 from ..pipeline.surprisal import ParserReader, Reader, read_rows
 from .app import (
     AnyModel,
@@ -192,7 +193,7 @@ def _write(
 
     writer, header = csv.writer(file, dialect, lineterminator="\n"), None
     passage = Passage("", {"file": "", "paragraph": 1}, "")
-    for batch in _batches(passages):
+    for batch in batches(passages, _BATCH, lambda passage: len(passage.text)):
         passage = batch[-1]
         with reader.nlp.memory_zone():
             for row in read_rows(reader, batch, **settings):
@@ -207,18 +208,6 @@ def _write(
         row = next(read_rows(reader, [word], **settings))
         writer.writerow([*row] if alignment is None else [*row, alignment.column])
         reader.coverage = coverage
-
-
-def _batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
-    batch, size = [], 0
-    for passage in passages:
-        batch.append(passage)
-        size += len(passage.text)
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:

@@ -32,9 +32,8 @@ from ..language_model.increments import Increment, find_increments
 from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import learn_contrasts
-from ..training.derivations import BatchSentence, JointTreebank, visit
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
-from ..training.treebank import GoldCorpus
+from ..training.treebank import BatchSentence, GoldCorpus, JointTreebank
 from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import ParserSettings
@@ -121,8 +120,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         self, batch: list[BatchSentence], rng: np.random.Generator
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model, latent = self.joint, self.latent if self._is_latent else None
-        found = visit(
-            model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
+        found = self._treebank.visit(
+            batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
         )
         # Weights learned from new sentences do not fit the model's later predictions.
         are_seated = all(each.is_seated for each in batch)

@@ -11,10 +11,11 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
 
-from ..annotation.candidates import Alternative, k_best
+from ..annotation.candidates import Alternative, best_combinations, write_candidates
 from ..annotation.encoding import raw_sentences
 from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, read_gold, written_labels
-from ..annotation.syntactic_words import to_word_doc
+from ..annotation.syntactic_words import to_word_doc, write_back
+from ..annotation.user_data import forget
 from ..hpyp.count_model import add_gradients
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
@@ -41,8 +42,16 @@ class ParserWithCandidates:
             scores: log-probabilities in nats where the parser has probabilities.
         RAISES (ValueError): As `candidates` does: untrained, or `k` out of range.
         """
-        found = k_best(doc, self.candidates(doc, k), k, with_tags=self.finds_tags)
-        return [self.alternative(*each) for each in found]
+        candidates, parses = self.candidates(doc, k), []
+        for score, chosen in best_combinations([each.score[:k].tolist() for each in candidates], k):
+            copy = doc.copy()
+            words = to_word_doc(copy)
+            if self.finds_tags:
+                forget(words)
+            write_candidates(words, list(zip(candidates, chosen)), with_tags=self.finds_tags)
+            write_back(words, copy)
+            parses.append(self.alternative(copy, score))
+        return parses
 
 
 class Parser(TrainableComponent):

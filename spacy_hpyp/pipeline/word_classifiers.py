@@ -364,9 +364,7 @@ class EasyFirstMorphologizer(AttributeComponent):
         docs, (words, outcomes) = list(docs), scores
         parts = zip(*map(_taken_apart, self.classifier.outcomes))
         for attribute, values in zip(("pos", "morph"), parts):
-            names = _numbers(list(dict.fromkeys(values)))
-            place = np.array([names[value] for value in values])[outcomes]
-            write_attribute(docs, words.layout, attribute, list(names), place)
+            write_attribute(docs, words.layout, attribute, values, outcomes)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         parts, part = read_attribute([doc], words.layout, "pos")
@@ -426,9 +424,7 @@ class EasyFirstLemmatizer(AttributeComponent):
         distinct, place = np.unique(words.place * rules + outcomes, return_inverse=True)
         pairs = [divmod(pair, rules) for pair in distinct.tolist()]
         lemmas = [self._rules.apply(rule, words.forms[i]) or words.forms[i] for i, rule in pairs]
-        names = _numbers(list(dict.fromkeys(lemmas)))
-        place = np.array([names[lemma] for lemma in lemmas])[place]
-        write_attribute(docs, words.layout, "lemma", list(names), place)
+        write_attribute(docs, words.layout, "lemma", lemmas, place)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         lemmas, lemma = read_attribute([doc], words.layout, "lemma")

@@ -32,7 +32,7 @@ _PARTICLES = 30
 _FOLDS = 10
 _BATCH = 128
 _PARTS = 8  # Of a batch, for any number of threads
-# What the optimizer's parameters are multiplied with to give the parts of `Weights`.
+# Factors of the optimizer's parameters in the parts of `Weights`.
 _SCALE = {"bucket": 1.0, "gate": GATE_LEARNING_RATE}
 
 

@@ -15,8 +15,7 @@ from ..annotation.sentences import GoldDocument, join
 from ..arc_standard.decoding import decode
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
-from .derivations import JointTreebank
-from .treebank import assign_folds
+from .treebank import JointTreebank, assign_folds
 
 
 def leave_out(

@@ -16,6 +16,7 @@ from ..arc_standard.distributions import DISTRIBUTIONS, static_derivations
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
 from ..interrupts import interrupts_deferred
+from ..memory import batches
 
 #: Distributions that learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
@@ -25,7 +26,7 @@ _BATCH, _BETWEEN = 50_000, 1_000_000
 
 
 class RawTextProgress(NamedTuple):
-    """What has been learned from raw text since the beginning."""
+    """The progress of learning from raw text."""
 
     sentences: int
     words: int
@@ -58,7 +59,7 @@ def learn_from_text(
     search = search._replace(marginals=False, consensus=False)
     vocabulary, progress = model.vocabulary, model.progress
     sentences, words, resampled, log_prob = 0, 0, 0, 0.0
-    for batch in _batches(text, batch_words):
+    for batch in batches(text, batch_words):
         blocks = sentence_blocks(
             [np.array(vocabulary.numbers_observed(each), dtype=np.int32) for each in batch]
         )
@@ -82,19 +83,6 @@ def learn_from_text(
     if words == 0:
         raise ValueError("There are no words in the text: nothing can be learned from it.")
     _resample(model, seed)
-
-
-def _batches(text: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    """Group sentences into batches of about so many words."""
-    batch, words = [], 0
-    for sentence in text:
-        batch.append(sentence)
-        words += len(sentence)
-        if words >= size:
-            yield batch
-            batch, words = [], 0
-    if batch:
-        yield batch
 
 
 def _resample(model: JointModel, seed: int) -> None:

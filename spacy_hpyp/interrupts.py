@@ -13,15 +13,12 @@ def interrupts_deferred() -> Iterator[None]:
 
     A training step changes the seating, the list of seated sentences and the position in the sweep
     one after the other. Only between steps is there a model to save or to go on from. In other
-    threads than the main one, or without a handler from Python, the body runs as it is.
+    threads than the main one, or without a handler from Python, which could not be restored, the
+    body runs as it is.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     received: list[tuple[int, Any]] = []
     before = signal.getsignal(signal.SIGINT)
-    if before is None:
-        # The handler was not installed from Python and cannot be restored.
+    if before is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGINT, lambda number, frame: received.append((number, frame)))

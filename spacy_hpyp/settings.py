@@ -5,9 +5,9 @@ A group of settings is a frozen dataclass derived from `Settings`, each of whose
 docs/settings.md says what they mean.
 """
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from inspect import Parameter, signature
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -108,19 +108,14 @@ def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
     """Add settings to the signature of a function with `**settings`, which spaCy reads."""
 
     def decorate(function: Any) -> Any:
-        signature = inspect.signature(function)
-        named = [
-            each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD
-        ]
+        *named, _ = signature(function).parameters.values()
         # Without a type: some versions of spaCy would silently make a 1 of 1.5 where an integer is
         # required.
         settings = [
-            inspect.Parameter(
-                declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default
-            )
+            Parameter(declared.name, Parameter.KEYWORD_ONLY, default=declared.default)
             for declared in fields(group)
         ]
-        function.__signature__ = signature.replace(parameters=[*named, *settings])
+        function.__signature__ = signature(function).replace(parameters=[*named, *settings])
         return function
 
     return decorate

@@ -11,10 +11,6 @@ from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
 from .storage import dump, load
-from .text.candidates import WordOutcomes
-from .text.tag_history import SeenForms, SeenTags
-from .text.unknown_words import UnknownWordRule
-from .text.vocabulary import Vocabulary
 from .text.word_classes import Classes
 
 Message = dict[str, Any]
@@ -189,46 +185,3 @@ def _size_of(classes: Classes | None) -> list[int] | None:
     if classes is None:
         return None
     return [len(classes), sum(count for _, _, count in classes.values())]
-
-
-# Vocabularies
-
-
-def vocabulary_to_message(vocabulary: Vocabulary) -> Message:
-    """Return a vocabulary without its rule as a part of a message."""
-    offsets, forms = vocabulary.tag_offsets[: len(vocabulary) + 1], vocabulary.forms
-    found = {
-        "tags": list(vocabulary.tags),
-        "words": list(vocabulary.words),
-        "classes": list(vocabulary.classes),
-        "tag_offsets": offsets,
-        "candidate_tags": vocabulary.candidate_tags[: offsets[-1]],
-        "rare": vocabulary.rare,
-        "seen": vocabulary.seen and vars(vocabulary.seen),
-        "forms": forms and {"names": forms.names, "seen": vars(forms.seen)},
-    }
-    return {"vocabulary": found}
-
-
-def vocabulary_from_message(message: Message, rule: UnknownWordRule) -> Vocabulary:
-    """Read what `vocabulary_to_message` wrote."""
-    found = dict(message["vocabulary"])
-    seen, forms = found.pop("seen"), found.pop("forms")
-    return Vocabulary(
-        **found,
-        rule=rule,
-        seen=seen and SeenTags(**seen),
-        forms=forms and SeenForms(forms["names"], SeenTags(**forms["seen"])),
-    )
-
-
-def candidates_to_message(candidates: WordOutcomes | None) -> Message:
-    """Return the outcomes that words may have as a part of a message."""
-    names = ("forms", "endings", "offsets", "outcomes")
-    return {"candidates": candidates and {name: getattr(candidates, name) for name in names}}
-
-
-def candidates_from_message(message: Message) -> WordOutcomes | None:
-    """Read what `candidates_to_message` wrote."""
-    found = message["candidates"]
-    return found and WordOutcomes(**found)

@@ -16,13 +16,7 @@ from ..annotation.guides import block_guides
 from ..annotation.sentences import Encoder
 from ..compiled import NONE
 from ..settings import Settings, Whole, setting, taking
-from ..stored import (
-    ClassedModel,
-    Message,
-    model_holding,
-    vocabulary_from_message,
-    vocabulary_to_message,
-)
+from ..stored import ClassedModel, Message, model_holding
 from ..text.elements import (
     CLASS_ATTRIBUTES,
     FormRows,
@@ -258,7 +252,7 @@ class TreeModel(ClassedModel):
 
     def _write(self) -> Message:
         return {
-            **vocabulary_to_message(self.vocabulary),
+            "vocabulary": self.vocabulary.to_dict(),
             "labels": self.labels,
             **self._classed(),
             "arcs": self.arcs.to_bytes(),
@@ -268,7 +262,7 @@ class TreeModel(ClassedModel):
         }
 
     def _read(self, message: Message) -> None:
-        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        vocabulary = Vocabulary.from_dict(message["vocabulary"], self.vocabulary_settings.rule)
         self._read_classed(message)
         perceptrons = message["arcs"], message["arc_labels"]
         self.initialize(vocabulary, message["labels"], perceptrons)

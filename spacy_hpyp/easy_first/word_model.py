@@ -14,15 +14,7 @@ from ..annotation.encoding import Words, read_attribute, read_spaces, read_words
 from ..annotation.guides import block_guides, names_in_guides
 from ..compiled import NONE
 from ..settings import Settings, Whole, setting, taking
-from ..stored import (
-    ClassedModel,
-    Message,
-    candidates_from_message,
-    candidates_to_message,
-    model_holding,
-    vocabulary_from_message,
-    vocabulary_to_message,
-)
+from ..stored import ClassedModel, Message, model_holding
 from ..text.candidates import WordOutcomes
 from ..text.elements import (
     CLASS_ATTRIBUTES,
@@ -239,16 +231,17 @@ class WordClassifier(ClassedModel):
 
     def _write(self) -> Message:
         return {
-            **vocabulary_to_message(self.vocabulary),
-            **candidates_to_message(self.candidates),
+            "vocabulary": self.vocabulary.to_dict(),
+            "candidates": self.candidates and self.candidates.to_dict(),
             **self._classed(),
             "perceptron": self.perceptron.to_bytes(),
         }
 
     def _read(self, message: Message) -> None:
-        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        vocabulary = Vocabulary.from_dict(message["vocabulary"], self.vocabulary_settings.rule)
+        candidates = message["candidates"] and WordOutcomes(**message["candidates"])
         self._read_classed(message)
-        self.initialize(vocabulary, candidates_from_message(message), message["perceptron"])
+        self.initialize(vocabulary, candidates, message["perceptron"])
 
 
 def _architecture(

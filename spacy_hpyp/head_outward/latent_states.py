@@ -15,13 +15,7 @@ from ..hpyp.franchise import new_franchise
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..settings import OneOf, Settings, Whole, setting, taking
-from ..stored import (
-    Message,
-    StoredModel,
-    model_holding,
-    vocabulary_from_message,
-    vocabulary_to_message,
-)
+from ..stored import Message, StoredModel, model_holding
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .states import (
@@ -215,13 +209,13 @@ class LatentStates(StoredModel):
 
     def _write(self) -> Message:
         return {
-            **vocabulary_to_message(self.vocabulary),
+            "vocabulary": self.vocabulary.to_dict(),
             "seating": [pack(self.seating.states), pack(self.seating.words)],
             "training": {**vars(self.training), "documents": [*self.training.documents]},
         }
 
     def _read(self, message: Message) -> None:
-        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        vocabulary = Vocabulary.from_dict(message["vocabulary"], self.vocabulary_settings.rule)
         sizes = self.states, len(vocabulary)
         seated = map(unpack, message["seating"], map(new_franchise, columns_of(self.kind), sizes))
         self.initialize(vocabulary, StateModel(*seated, np.array([self.kind in OF_DOCUMENTS])))

@@ -15,7 +15,7 @@ from ..annotation.arrays import Sentences, chunks
 from ..annotation.sentences import Encoder
 from ..memory import giving_back
 from ..storage import dump, load
-from ..stored import ClassedModel, Message, vocabulary_from_message, vocabulary_to_message
+from ..stored import ClassedModel, Message
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import ClassedRule, Classes, path_in, path_of
 from .franchise import N_SERVINGS, OPEN, Franchise, dish_counts, reserve
@@ -192,7 +192,7 @@ class CountModel(ClassedModel):
             return
         rule = self.own_settings.rule
         assert isinstance(rule, ClassedRule)
-        self._vocabulary = self.vocabulary.with_rule(rule)
+        self._vocabulary = Vocabulary.from_dict(self.vocabulary.to_dict(), rule)
         known = [path_of(rule.classes, word) for word in self.vocabulary.words]
         paths = [*known, *map(path_in, self.vocabulary.classes)]
         self.conditionals = {
@@ -381,7 +381,7 @@ class CountModel(ClassedModel):
 
     def _write(self) -> Message:
         return {
-            **vocabulary_to_message(self.vocabulary),
+            "vocabulary": self.vocabulary.to_dict(),
             "labels": self.labels,
             "distributions": self.pack(),
             **self._classed(),
@@ -391,7 +391,7 @@ class CountModel(ClassedModel):
     def _read(self, message: Message) -> None:
         """Read all but the weights of pools; the seating is unpacked later."""
         self._read_classed(message)
-        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        vocabulary = Vocabulary.from_dict(message["vocabulary"], self.vocabulary_settings.rule)
         self.initialize(message["labels"], vocabulary, message["distributions"])
         self.progress = Progress.from_message(message["progress"])
 

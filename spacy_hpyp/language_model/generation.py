@@ -1,6 +1,7 @@
-"""Sentences drawn from a parser's model, as Docs."""
+"""Sentences drawn from a parser's model, as Docs, and spaces between generated words."""
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from spacy.tokens import Doc
@@ -17,13 +18,17 @@ from ..arc_standard.sampling import Derivation, draw_sentence
 from ..arc_standard.search import Search
 from ..hpyp.spelling import write_out
 from ..settings import whole
-from ..text.spacing import spaces_between
 
 #: The number of derivations to draw before giving up a sentence.
 ATTEMPTS = 10_000
 # The largest possible limit of sentence lengths.
 _LONGEST = 10_000
 _BATCH = 50
+_APOSTROPHES = "'’"
+_OPENING, _CLOSING, _CURRENCY = ("Ps", "Pi"), ("Pe", "Pf"), "Sc"
+# Marks that follow a word immediately, and quotation marks as treebanks write them.
+_FOLLOWING = frozenset(".,;:!?…%")
+_BEGIN_QUOTE, _QUOTE = "``", '"'
 
 
 def check_drawing(count: int, max_length: int, seed: int) -> tuple[int, int, int]:
@@ -84,8 +89,35 @@ def generate_docs(
 
 def doc_of(vocab: Vocab, words: list[str]) -> Doc:
     """Make a Doc of generated words, with spaces by common rules of punctuation."""
-    spaces = spaces_between(words, separated=vocab.writing_system["has_letters"])
-    return Doc(vocab, words=words, spaces=spaces)
+    is_separated = vocab.writing_system["has_letters"]
+    return Doc(vocab, words=words, spaces=spaces_between(words, separated=is_separated))
+
+
+def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool]:
+    """Guess whether there is a space after each word, none of which is empty, in a writing system
+    that separates words or not. Straight quotes open and close in turn.
+    """
+    if not separated:
+        return [False] * len(words)
+    closes, opens = [], []
+    in_quotes = False
+    for word in words:
+        closes.append(_closes(word) or (word == _QUOTE and in_quotes))
+        opens.append(_opens(word) or (word == _QUOTE and not in_quotes))
+        in_quotes ^= word == _QUOTE
+    return [i + 1 < len(words) and not opens[i] and not closes[i + 1] for i in range(len(words))]
+
+
+def _closes(word: str) -> bool:
+    is_mark = unicodedata.category(word[0]) in _CLOSING or _FOLLOWING.issuperset(word)
+    return is_mark or word[0] in _APOSTROPHES or word.lower() in ("n't", "n’t")
+
+
+def _opens(word: str) -> bool:
+    category = unicodedata.category(word[-1])
+    is_elided = len(word) > 1 and word[-1] in _APOSTROPHES and word[0].isalpha()
+    is_mark = category in _OPENING or (category == _CURRENCY and len(word) == 1)
+    return word == _BEGIN_QUOTE or is_elided or is_mark
 
 
 def _draw(model: JointModel, max_length: int, rng: np.random.Generator) -> Derivation:

@@ -24,7 +24,6 @@ from ..hpyp.spelling import Spelling, spell, write_out
 from ..hpyp.storage import pack, unpack
 from ..settings import whole
 from ..storage import dump, load, replace_file, with_checksum, without_checksum
-from ..stored import vocabulary_from_message, vocabulary_to_message
 from ..text.ngrams import add_up, count_ngrams
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, not_found
@@ -191,7 +190,7 @@ class NGramModel:
             "lang": self.words.lang,
             "tokenizer": self.words.tokenizer,
             "unknown_words": self.words.unknown_words,
-            "vocabulary": vocabulary_to_message(self.vocabulary),
+            "vocabulary": {"vocabulary": self.vocabulary.to_dict()},
             "seating": self._seating,
             "spelling": self.spelling and self.spelling.to_message(),
         }
@@ -205,7 +204,7 @@ class NGramModel:
             raise ValueError("it is not an n-gram model")
         rule, spelling = message["unknown_words"], message["spelling"]
         resolved = registry.resolve({"rule": rule})["rule"]
-        vocabulary = vocabulary_from_message(message["vocabulary"], resolved)
+        vocabulary = Vocabulary.from_dict(message["vocabulary"]["vocabulary"], resolved)
         spelling = spelling and Spelling.from_message(spelling)
         words = NGramVocabulary(vocabulary, rule, message["lang"], spelling, message["tokenizer"])
         return cls(words, message["order"], message["seating"])

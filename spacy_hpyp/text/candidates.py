@@ -7,6 +7,7 @@ their own.
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,11 @@ class WordOutcomes:
         found = [*table.values(), *kept.values()]
         offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
         return cls(list(table), list(kept), offsets, np.concatenate(found).astype(np.int32))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arguments of the class by name."""
+        names = "forms", "endings", "offsets", "outcomes"
+        return {name: getattr(self, name) for name in names}
 
     def kind(self, form: str) -> int:
         """Return the kind of a word."""

@@ -5,9 +5,12 @@ Elements are read once into a *row* of symbols; a list is then a list of columns
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
 from zlib import crc32
 
 import numpy as np
+
+from ..compiled import NONE
 
 #: Elements of the class of a word (`text.word_classes`): its whole path, or this many steps of it.
 CLASS_ATTRIBUTES = {
@@ -17,8 +20,6 @@ CLASS_ATTRIBUTES = {
 
 #: The number of words with cached symbols.
 _KEPT_FORMS = 1 << 16
-#: In place of a column: past the end of a list.
-_NONE = -1
 
 
 def compile_lists(
@@ -33,8 +34,7 @@ def compile_lists(
     """Find the elements to read, and the columns of each list.
 
     lists (Sequence[Sequence[str]]): Lists of names, the most important name first.
-    known (Collection[str]): The names of all elements.
-    reader (str): The name of the lists, for errors.
+    known (Collection[str]), reader (str): All elements; the name of the lists, for errors.
     more (Sequence[str]): Further elements to read.
     joined (int): The number of elements that `+` may join.
     check (Callable): Raises an error if an element may not be read.
@@ -42,7 +42,6 @@ def compile_lists(
         columns of each list, -1 past its end; and the columns of `more`.
     RAISES (ValueError): If an element is unknown, or is repeated within a list, joined or not.
     """
-    names: list[str] = []
     for own in lists:
         parts = [part for name in own for part in name.split("+", joined - 1)]
         for part in parts:
@@ -52,9 +51,8 @@ def compile_lists(
             check(part)
         if len(set(parts)) < len(parts):
             raise ValueError(f"A list in '{reader}' names an element twice: {', '.join(own)}.")
-        names += [name for name in dict.fromkeys(own) if name not in names]
-    names += [name for name in dict.fromkeys(more) if name not in names]
-    columns = np.full((len(lists), max(map(len, lists), default=0)), _NONE, dtype=np.int32)
+    names = list(dict.fromkeys(chain(*lists, more)))
+    columns = np.full((len(lists), max(map(len, lists), default=0)), NONE, dtype=np.int32)
     for row, own in zip(columns, lists):
         row[: len(own)] = [names.index(name) for name in own]
     return names, columns, np.array([names.index(name) for name in more], dtype=np.int32)
@@ -123,35 +121,16 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
     return [own for i, own in enumerate(left) if not (reads_classes(experts[i]) and is_covered(i))]
 
 
-def number_paths(paths: Sequence[str]) -> np.ndarray:
-    """Number the class paths of words, cut to each length in `CLASS_ATTRIBUTES`, after the symbols
-    of words (int32[symbols, attributes]).
-
-    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the
-        symbol is read.
-    """
-    numbers: dict[str, int] = {}
-    return np.array(
-        [
-            [
-                len(paths) + numbers.setdefault(path[:steps], len(numbers)) if path else symbol
-                for steps in CLASS_ATTRIBUTES.values()
-            ]
-            for symbol, path in enumerate(paths)
-        ],
-        dtype=np.int32,
-    )
-
-
 def with_class_symbols(
     elements: np.ndarray, column: int, first: int, paths: Sequence[str]
 ) -> np.ndarray:
-    """Append the class symbols of words to elements that read classes.
+    """Append the class symbols of words to elements (int32[elements, *]) that read classes: the
+    paths to their classes, cut to a length, are numbered after the symbols of words.
 
-    elements (int32[elements, *]): Rows of numbers.
     column (int), first (int): The column of what is read, and its value for the first of
         `CLASS_ATTRIBUTES`.
-    paths (Sequence[str]): As of `number_paths`.
+    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the
+        symbol is read.
     RETURNS (int32[elements, * + symbols]): Each row with the number read for each symbol, 0 in
         other rows than those of classes; the same rows if none reads classes.
     """
@@ -159,5 +138,9 @@ def with_class_symbols(
     if not is_class.any():
         return elements
     read = np.zeros((len(elements), len(paths)), dtype=np.int32)
-    read[is_class] = number_paths(paths).T[elements[is_class, column] - first]
+    attributes, numbers = elements[is_class, column] - first, {}
+    for symbol, path in enumerate(paths):
+        prefixes = [path[:steps] for steps in CLASS_ATTRIBUTES.values()] if path else []
+        found = [len(paths) + numbers.setdefault(prefix, len(numbers)) for prefix in prefixes]
+        read[is_class, symbol] = np.array(found)[attributes] if path else symbol
     return np.hstack([elements, read])

@@ -57,16 +57,10 @@ class _Clustering(NamedTuple):
     table: np.ndarray
 
 
-def count_bigrams(pairs: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
-    """Arrange bigrams by word.
-
-    pairs, counts (int64[*]): Different pairs of words, the first times the number of words plus the
-        second; and the count of each.
-    words (int): The number of words.
-    """
-    order = np.argsort(pairs)
-    first, second = np.divmod(pairs[order], words)
-    counts = counts[order]
+def count_bigrams(first: np.ndarray, second: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
+    """Arrange different pairs of adjacent words and their counts (int64[*] each) by word."""
+    order = np.lexsort((second, first))
+    first, second, counts = first[order], second[order], counts[order]
     back = np.argsort(second, kind="stable")
     offsets = [np.searchsorted(owner, np.arange(words + 1)) for owner in (first, second[back])]
     return Bigrams(
@@ -171,12 +165,10 @@ def _n_log_n(n: np.ndarray) -> np.ndarray:
 
 
 def exchange(bigrams: Bigrams, classes: int, passes: Iterable[int] = range(20)) -> np.ndarray:
-    """Put words into classes, at first in turn: the most frequent into the first class.
+    """Put words into classes, at first in turn: the most frequent, which have the lowest numbers,
+    into the first class. Return the class of each word (int32[words]), from 1 on.
 
-    bigrams (Bigrams): Of the text; frequent words have low numbers.
-    classes (int): The number of classes, besides that of the border.
     passes (Iterable[int]): One item for each pass; fewer are made if the likelihood hardly rises.
-    RETURNS (int32[words]): The class of each word; those of words begin with 1.
     """
     of_word = 1 + np.arange(-1, len(bigrams.count) - 1, dtype=np.int32) % classes
     of_word[0] = BORDER
@@ -189,9 +181,8 @@ def exchange(bigrams: Bigrams, classes: int, passes: Iterable[int] = range(20)) 
 
 def hierarchy(bigrams: Bigrams, of_word: np.ndarray) -> list[str]:
     """Build a binary tree over classes: the two whose merger costs the likelihood least are merged,
-    again and again (Brown et al. 1992).
+    again and again (Brown et al. 1992). `of_word` is that of `exchange`.
 
-    of_word (int32[words]): The class of each word, from `exchange`.
     RETURNS (list[str]): The path from the root to each class, "0" to the more frequent of two; that
         of the border is empty.
     """

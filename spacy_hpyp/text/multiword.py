@@ -94,12 +94,11 @@ class Rule(NamedTuple):
 
 
 def are_cut(sentences: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> bool:
-    """Whether multiword tokens are cut by the model of characters, and not taken apart by rules.
+    """Whether multiword tokens are cut by the model of characters, and not taken apart by rules;
+    `sentences` are those of `MultiwordTokens.learn`.
 
     They are if most of them are the words one after the other, and rules would miss more than one
     in a hundred: as many as belong to a rule that was seen once (Good 1953).
-
-    sentences: As of `MultiwordTokens.learn`.
     """
     several = [each for sentence in sentences for each in sentence if len(each[1]) > 1]
     rules = Counter(Rule.of(token, words) for token, words in several)
@@ -133,12 +132,7 @@ class MultiwordTokens:
     def learn(
         cls, sentences: Iterable[Sequence[tuple[str, Sequence[str]]]], *, seed: int = 0
     ) -> "MultiwordTokens":
-        """Learn from tokens whose words are known.
-
-        sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which
-            are itself or several.
-        seed (int): The seed.
-        """
+        """Learn from the tokens of sentences, each with its words, which are itself or several."""
         sentences = [
             [(fold(token), list(map(fold, words))) for token, words in sentence]
             for sentence in sentences
@@ -182,24 +176,17 @@ class MultiwordTokens:
         split, folded = [[token] for token in tokens], list(map(fold, tokens))
         if len(self._known) > _KEPT_FORMS:
             self._known = {}
-        for token in folded:
+        for i, token in enumerate(folded):
             if token not in self._known:
                 is_whole = token.lower() in self.whole
                 self._known[token] = [] if is_whole else self._possible(token)
-        undecided = [i for i, token in enumerate(folded) if self._known[token]]
-        if not undecided:
-            return split
-        rules = [self._known[folded[i]] for i in undecided]
-        features = np.array([_features_at(folded, i) for i in undecided])
-        features = np.repeat(features, list(map(len, rules)), axis=0)
-        places = self._places(features, list(chain(*rules)))
-        scores = iter(self.weights[places].sum(axis=1).tolist())
-        for i, possible in zip(undecided, rules):
-            own = [next(scores) for _ in possible]
-            # One word scores 0.
-            if max(own) > 0.0:
-                words = self.rules[possible[own.index(max(own))]].apply(folded[i]) or split[i]
-                split[i] = _as_spelled(words, tokens[i])
+            if possible := self._known[token]:
+                places = self._places(np.array(_features_at(folded, i)), possible)
+                scores = self.weights[places].sum(axis=1)
+                # One word scores 0.
+                if scores.max() > 0.0:
+                    words = self.rules[possible[scores.argmax()]].apply(token)
+                    split[i] = _as_spelled(words, tokens[i])
         return split
 
     def _possible(self, token: str) -> list[int]:
@@ -211,9 +198,7 @@ class MultiwordTokens:
         return [i for i in begun if self.rules[i].apply(token) is not None]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
-        """Return the places of the features of a token (int64[rules, *]): each together with a
-        rule, and for all rules.
-        """
+        """Return the places of a token's features, alone and with each rule (int64[rules, *])."""
         own = (features ^ self._hashes[rules, None]) * 0x9E3779B1 >> 7
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 

@@ -13,10 +13,9 @@ _WAITING = 1 << 22
 class NGrams(NamedTuple):
     """The different n-grams of a text.
 
-    words (list[str]): Different words, sorted; "" at the head of them stands for the border of
-        sentences.
-    rows (int32[m, n]): Different n-grams, sorted: the numbers of their words, the last word first.
-    counts (int64[m]): The count of each.
+    words (list[str]): Different words, sorted, after "" for the border of sentences.
+    rows (int32[m, n]), counts (int64[m]): Different n-grams, sorted: the numbers of their words,
+        the last word first; and the count of each.
     """
 
     words: list[str]
@@ -30,10 +29,9 @@ class NGrams(NamedTuple):
 
 
 def _rows(text: np.ndarray, order: int) -> np.ndarray:
-    """Return a row of each word and each end of a sentence, with the words before it in the
-    sentence, the nearest first (int32[*, order]).
-
-    text (int32[*]): The numbers of its words, with 0 before it and after each sentence.
+    """Return a row of each word and each end of a sentence in a text, which has 0 before it and
+    after each sentence, with the words before it in the sentence, the nearest first
+    (int32[*, order]).
     """
     columns = [text[1:]]
     for distance in range(1, order):
@@ -48,9 +46,7 @@ def _rows(text: np.ndarray, order: int) -> np.ndarray:
 def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
     """Count the n-grams of a text that end with a word, or with an end of a sentence.
 
-    sentences (Iterable[Sequence[str]]): The words of each sentence, read once; empty sentences are
-        left out. No word is "".
-    order (int): The length of n-grams, n.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, none of them "", read once.
     """
     number = {"": 0}
     waiting = array("i", [0])

@@ -15,23 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import jit, jitable
+from . import segmentation_features as features
 from .folding import QUOTES, fold, plain
-from .segmentation_features import (
-    CLASS_TEMPLATES,
-    KINDS,
-    MARGIN,
-    SENTENCE_TEMPLATES,
-    TOKEN_TEMPLATES,
-    PaddedText,
-    Weights,
-    enter_words,
-    find_joins,
-    find_sentence_features,
-    find_token_features,
-    may_go_on,
-    pad,
-    word_hash,
-)
+from .segmentation_features import MARGIN, PaddedText, Weights, pad
 
 # Decisions at a character. The last column of weights is for sentences.
 _GOES_ON, _ENDS, _ENDS_WORD = range(3)
@@ -126,19 +112,19 @@ def _segment(weights, padded, decisions, probability, square, rng):
     square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): For learning,
         see `_descend`; None to decide.
     """
-    more = CLASS_TEMPLATES if len(weights.of_class) > 0 else 0
-    tokens = np.empty(TOKEN_TEMPLATES + more, dtype=np.int64)
-    sentences = np.empty(SENTENCE_TEMPLATES + more, dtype=np.int64)
+    more = features.CLASS_TEMPLATES if len(weights.of_class) > 0 else 0
+    tokens = np.empty(features.TOKEN_TEMPLATES + more, dtype=np.int64)
+    sentences = np.empty(features.SENTENCE_TEMPLATES + more, dtype=np.int64)
     limit = len(padded.kind) - MARGIN
     i = padded.following[MARGIN - 1]
     token = before = i
     length = 0
     while i < limit:
         decision = _ENDS
-        if may_go_on(weights, padded, i):
+        if features.may_go_on(weights, padded, i):
             decision = _GOES_ON
             if padded.may_end[i]:
-                find_token_features(tokens, weights, padded, i, token, before)
+                features.find_token_features(tokens, weights, padded, i, token, before)
                 if square is None:
                     highest = -np.inf
                     for outcome in range(_TOKEN_OUTCOMES):
@@ -157,7 +143,7 @@ def _segment(weights, padded, decisions, probability, square, rng):
         length += 1
         if decisions[i] == _ENDS:
             start = before if length > 1 else token
-            find_sentence_features(sentences, weights, padded, i, token, start, length - 1)
+            features.find_sentence_features(sentences, weights, padded, i, token, start, length - 1)
             if square is None:
                 score = _score(weights, sentences, _SENTENCE)
                 is_last = padded.following[i] >= limit and i + 1 == padded.end[i]
@@ -189,18 +175,15 @@ class Segmenter:
         *,
         seed: int = 0,
     ) -> "Segmenter":
-        """Learn from annotated texts.
+        """Learn from texts and their tokens. RAISES (ValueError): If there are none.
 
-        texts (Iterable[tuple[str, Segments]]): The texts and their tokens.
         classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to
             its class, of "0" and "1".
-        seed (int): The seed.
-        RAISES (ValueError): If there are no tokens.
         """
         read: list[tuple[PaddedText, np.ndarray, np.ndarray]] = []
         seen: Counter[str] = Counter()
         unseen_quotes = set(QUOTES)
-        joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
+        joins = np.zeros((features.KINDS, features.KINDS), dtype=np.bool_)
         for text, (starts, ends, cuts, probability) in texts:
             if len(ends):
                 bounds = np.sort([[*starts, *cuts], [*ends, *cuts]]).T.tolist()
@@ -211,7 +194,7 @@ class Segmenter:
                 ends, cuts = (
                     np.searchsorted(padded.place, each - 1, side="right") for each in (ends, cuts)
                 )
-                joins |= find_joins(padded, starts, ends)
+                joins |= features.find_joins(padded, starts, ends)
                 decisions = np.zeros(len(padded.kind), dtype=np.int8)
                 right = np.zeros(len(decisions), dtype=np.float32)
                 decisions[ends - 1], decisions[cuts - 1] = _ENDS, _ENDS_WORD
@@ -224,7 +207,9 @@ class Segmenter:
         # With raw text, all bins move up: the first one is then for words seen less than twice.
         often = np.searchsorted(_OFTEN, [seen[word] for word in words], side="right")
         often += classes is not None
-        of_class = [] if classes is None else [_number_class(classes.get(word)) for word in words]
+        # The first steps of paths are numbered from 1.
+        paths = [] if classes is None else [classes.get(word) for word in words]
+        of_class = [0 if path is None else int("1" + path[:_STEPS_OF_PATH], 2) for path in paths]
         weights = _new_weights(
             _hash_words(words), often.astype(np.int8), np.array(of_class, dtype=np.uint8), joins
         )
@@ -273,11 +258,6 @@ class Segmenter:
         return cls(weights, stored["unseen_quotes"])
 
 
-def _number_class(path: str | None) -> int:
-    """Number the first steps of a class path from 1, and no path as 0."""
-    return 0 if path is None else int("1" + path[:_STEPS_OF_PATH], 2)
-
-
 def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:
     """Return the rows of weights (float16) that do not round to 0, and their places (uint32)."""
     rounded = weights.astype(np.float16)
@@ -296,7 +276,7 @@ def _hash_words(words: Sequence[str]) -> np.ndarray:
     lengths = np.array([*map(len, words)], dtype=np.int64)
     ends = np.cumsum(lengths + 1) - 1
     bounds = (np.searchsorted(padded.place, place) for place in (ends - lengths, ends))
-    return word_hash.py_func(padded, *bounds)
+    return features.word_hash.py_func(padded, *bounds)
 
 
 def _new_weights(
@@ -311,5 +291,5 @@ def _new_weights(
         np.zeros(size if len(of_class) else 0, dtype=np.uint8),
         joins,
     )
-    enter_words(weights, words, often, of_class)
+    features.enter_words(weights, words, often, of_class)
     return weights

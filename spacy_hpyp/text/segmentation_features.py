@@ -297,10 +297,10 @@ def _write_character_features(places, padded, i, stop):
 
 @jitable
 def _finish(places, weights, first, templates, words, here, own):
-    """Write features of the classes of a word and the next, if any; map all features to places.
+    """Write features of the classes of a word and the next, which have the places `words` in the
+    table of words; map all features to places.
 
     first (int), templates (int): The number of the first template, and how many read no classes.
-    words (tuple[int, int]): The places of the two words in the table of words.
     """
     if len(places) > templates:
         group = np.int64(weights.of_class[words[0]])

@@ -47,8 +47,7 @@ class SeenTags:
         """Choose the smoothing that makes each count most probable given the others.
 
         seen (Iterable[tuple[int, int]]): The tag and the observation of each token.
-        tags (int): Number of tags.
-        observations (int | None): Number of possible observations, if these are not tags.
+        tags (int), observations (int | None): Their numbers, if observations are not tags, too.
         """
         counts = np.zeros((tags, observations or tags), dtype=np.int64)
         for pair in seen:
@@ -92,9 +91,7 @@ class SeenForms(NamedTuple):
         """Count forms, and choose the smoothing.
 
         rare (Sequence[tuple[Sequence[str], int]]): The names of the form of each token, the most
-            telling first, and the token's tag. Tokens without names are left out.
-        least (int): Rarer names give way to more general ones.
-        tags (int): Number of tags.
+            telling first, and its tag. Those seen less than `least` times give way to the others.
         """
         sizes = Counter(name for names, _ in rare for name in names)
         tokens = [

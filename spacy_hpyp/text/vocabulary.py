@@ -125,11 +125,27 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words) + len(self.classes)
 
-    def with_rule(self, rule: UnknownWordRule) -> "Vocabulary":
-        """Return the same vocabulary with another rule for unknown words."""
-        offsets = self.tag_offsets[: len(self) + 1]
-        names, observed = (self.words, self.classes, self.tags), (self.rare, self.seen, self.forms)
-        return Vocabulary(*names, offsets, self.candidate_tags[: offsets[-1]], rule, *observed)
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rule by name."""
+        offsets, forms = self.tag_offsets[: len(self) + 1], self.forms
+        return {
+            "tags": self.tags,
+            "words": self.words,
+            "classes": self.classes,
+            "tag_offsets": offsets,
+            "candidate_tags": self.candidate_tags[: offsets[-1]],
+            "rare": self.rare,
+            "seen": self.seen and vars(self.seen),
+            "forms": forms and {"names": forms.names, "seen": vars(forms.seen)},
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any], rule: UnknownWordRule) -> "Vocabulary":
+        """Make a vocabulary of what `to_dict` returned."""
+        seen, forms = stored["seen"], stored["forms"]
+        seen = seen and SeenTags(**seen)
+        forms = forms and SeenForms(forms["names"], SeenTags(**forms["seen"]))
+        return cls(**{**stored, "seen": seen, "forms": forms}, rule=rule)
 
     @classmethod
     def collect(
@@ -213,16 +229,13 @@ class Vocabulary:
         """Return the numbers of words to be parsed: rare ones with their usual tags and forms, as
         far as they are observed.
         """
-        forms = [*map(fold, words)]
         return [
             self._with_observed(form, self.number(form), self._usual.get(form, NONE))
-            for form in forms
+            for form in map(fold, words)
         ]
 
     def _with_observed(self, word: str, number: int, tag: int) -> int:
-        """Return the number of a class with the usual tag and the form of a word, as far as they
-        are observed.
-        """
+        """Return the number of a class with the tag and form of a word, as far as observed."""
         if not self.seen or number < len(self.words):
             return number
         form = self._form_of(word, number)
@@ -232,12 +245,10 @@ class Vocabulary:
     def numbers_by_counts(
         self, numbers: np.ndarray, counts: np.ndarray, min_count: int
     ) -> np.ndarray:
-        """Return the numbers of words as if they had been seen only so often: too rare ones become
-        classes.
+        """Return the numbers of words as if they had been seen only so often: too rare ones, see
+        `VocabularySettings`, become classes.
 
-        numbers (int32[*]), counts (int64[len]): Their numbers, and how often each number was seen
-            elsewhere.
-        min_count (int): As in `VocabularySettings`.
+        numbers (int32[*]), counts (int64[len]): Theirs; how often each number was seen elsewhere.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
         known = np.unique(numbers[self.is_known(numbers)])
@@ -271,9 +282,7 @@ def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
-    """Yield the tag of each token of rare words, and the usual tag of the other tokens of the
-    word.
-    """
+    """Yield the tag of each token of rare words, and the usual tag of the word's other tokens."""
     for found in counts:
         if 1 < found.total() <= most:
             for tag, count in found.items():

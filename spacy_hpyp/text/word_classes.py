@@ -114,9 +114,7 @@ def classes_in(vocab: Vocab) -> Classes | None:
 
 def in_raw_text(classes: Classes, word: str) -> str:
     """Return the form of a word in raw text: itself, or in lower case if its first letter alone, or
-    all of it, is in capitals; "" if raw text has neither.
-
-    Words with digits, which are 0 there, and looks (`<LOW-ing>`) have no form.
+    all of it, is in capitals; "" if raw text has neither, for digits (0 there), and for looks.
     """
     if any(character.isdigit() for character in word) or _is_look(word):
         return ""
@@ -146,9 +144,7 @@ class ClassedRule:
 
 
 def path_in(name: str) -> str:
-    """Return the path in the name of a class of unknown words, "" if it has none: see
-    `ClassedRule`.
-    """
+    """Return the path in the name of a class by a `ClassedRule`, "" if it has none."""
     path = name.rpartition(_CLASS)[2]
     return path if _CLASS in name and not set(path) - {"0", "1"} else ""
 
@@ -199,7 +195,7 @@ def learn_classes(
     words = ["", *by_frequency(known)]
     number = {name: i for i, name in enumerate(words)}
     after, before = np.array([number[name] for name in pairs.words])[pairs.rows].T
-    bigrams = count_bigrams(before * len(words) + after, pairs.counts, len(words))
+    bigrams = count_bigrams(before, after, pairs.counts, len(words))
     of_word = exchange(bigrams, classes, passes)
     paths = hierarchy(bigrams, of_word)
     return [

@@ -18,7 +18,7 @@ from spacy_hpyp.arc_standard.configuration import (
 )
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts, read_context, with_classes
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, number_paths
+from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, with_class_symbols
 
 NEXT = 7
 SIDES = ["left", "right"]
@@ -123,8 +123,9 @@ class Simulation:
         if word in ("ROOT", None):
             return ROOT_SYMBOL if word == "ROOT" else NULL_SYMBOL
         if field in CLASS_ATTRIBUTES and CLASS_PATHS[word]:
-            numbers = number_paths([*[""] * FIRST_SYMBOL, *CLASS_PATHS])
-            return numbers[FIRST_SYMBOL + word, list(CLASS_ATTRIBUTES).index(field)]
+            elements = np.array([[list(CLASS_ATTRIBUTES).index(field)]])
+            paths = [*[""] * FIRST_SYMBOL, *CLASS_PATHS]
+            return with_class_symbols(elements, 0, 0, paths)[0, 1 + FIRST_SYMBOL + word]
         return FIRST_SYMBOL + (2 * word if field == "tag" else word)
 
 

@@ -17,28 +17,21 @@ def text(seed, words=10, length=300):
     state, found = 0, [BORDER]
     for _ in range(length):
         state = rng.choice(3, p=transitions[state])
-        found.append(
-            int(1 + state + 3 * rng.integers((words - state - 1) // 3))
-            if rng.random() > 0.1
-            else BORDER
-        )
+        word = 1 + state + 3 * rng.integers((words - state - 1) // 3)
+        found.append(int(word) if rng.random() > 0.1 else BORDER)
     return [*found, BORDER]
 
 
 def bigrams_of(found, words=10):
-    pairs = np.array(found[:-1]) * words + np.array(found[1:])
-    return count_bigrams(*np.unique(pairs, return_counts=True), words)
+    pairs, counts = np.unique([found[:-1], found[1:]], axis=1, return_counts=True)
+    return count_bigrams(*pairs, counts, words)
 
 
 def plain_likelihood(found, of_word):
     """The log-likelihood from the probabilities themselves."""
     classes = [of_word[word] for word in found]
-    before, after, pairs = (
-        Counter(classes[:-1]),
-        Counter(classes[1:]),
-        Counter(zip(classes, classes[1:])),
-    )
-    counts = Counter(found[1:])
+    before, after, counts = map(Counter, (classes[:-1], classes[1:], found[1:]))
+    pairs = Counter(zip(classes, classes[1:]))
     return sum(
         log(pairs[c, d] / before[c]) + log(counts[word] / after[d])
         for c, d, word in zip(classes, classes[1:], found[1:])
@@ -66,26 +59,20 @@ def test_gains_add_up_to_a_local_optimum(seed):
 
 def plain_exchange(found, classes, seed):
     """Move words one by one if the likelihood of the text rises, from a random start."""
-    words = max(found) + 1
-    of_word = np.concatenate(
-        [[0], 1 + np.random.default_rng(seed).permutation(words - 1) % classes]
-    )
-    while True:
+    words, moved = max(found) + 1, True
+    of_word = np.append(0, 1 + np.random.default_rng(seed).permutation(words - 1) % classes)
+    while moved:
         moved = False
         for word in range(1, words):
-
-            def with_class(own, word=word):
+            likelihoods = np.full(classes + 1, -np.inf)
+            for own in range(1, classes + 1):
                 changed = of_word.copy()
                 changed[word] = own
-                return plain_likelihood(found, changed)
-
-            best = max(range(1, classes + 1), key=with_class)
-            if (of_word == of_word[word]).sum() > 1 and with_class(best) > with_class(
-                of_word[word]
-            ) + 1e-9:
-                of_word[word], moved = best, True
-        if not moved:
-            return plain_likelihood(found, of_word)
+                likelihoods[own] = plain_likelihood(found, changed)
+            is_better = likelihoods.max() > likelihoods[of_word[word]] + 1e-9
+            if is_better and (of_word == of_word[word]).sum() > 1:
+                of_word[word], moved = likelihoods.argmax(), True
+    return plain_likelihood(found, of_word)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -116,16 +103,10 @@ def test_the_cheapest_pair_of_classes_is_merged(seed):
         options = [(first, second) for i, first in enumerate(groups) for second in groups[i + 1 :]]
         best = max(options, key=lambda pair: plain_likelihood(found, merged(pair)))
         together = best[0] | best[1]
-        shared = _shared(paths, together)
-        assert {number for number in range(1, 6) if paths[number].startswith(shared)} == together
+        path = paths[min(together)]
+        assert together in [
+            {number for number in range(1, 6) if paths[number].startswith(path[:steps])}
+            for steps in range(len(path))
+        ]
         current = merged(best)
         groups = [group for group in groups if group not in best] + [together]
-
-
-def _shared(paths, numbers):
-    """The common prefix of the paths of some classes."""
-    found = [paths[number] for number in numbers]
-    length = next(
-        i for i in range(len(min(found, key=len)) + 1) if len({path[: i + 1] for path in found}) > 1
-    )
-    return found[0][:length]

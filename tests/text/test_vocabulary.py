@@ -1,12 +1,11 @@
 """The vocabulary: known words, classes of unknown words, and candidate tags."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_hpyp.storage import dump, load
 from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 from spacy_hpyp.text.word_classes import ClassedRule, WordClass
@@ -52,8 +51,9 @@ def class_of(vocabulary, word):
 
 
 def content(vocabulary):
-    offsets, tags = vocabulary.tag_offsets.tolist(), vocabulary.candidate_tags.tolist()
-    return vocabulary.words, vocabulary.classes, vocabulary.tags, offsets, tags
+    names = "tag_offsets", "candidate_tags", "outcomes", "observed", "observed_form"
+    arrays = [getattr(vocabulary, name).tolist() for name in names]
+    return vocabulary.words, vocabulary.classes, vocabulary.tags, vocabulary.rare, arrays
 
 
 @pytest.mark.parametrize("min_count", [1, 2, 3, 4])
@@ -145,9 +145,10 @@ def test_forms_of_words_generated_by_class_are_observed():
     c, r = vocabulary.observed_form[found[2:4]]
     assert told[c, NN] > told[r, NN]
     assert told[c, VB] < told[r, VB]
-    again = pickle.loads(pickle.dumps(vocabulary.with_rule(ClassedRule(by_shape, classes))))
+    again = Vocabulary.from_dict(load(dump(vocabulary.to_dict())), vocabulary.rule)
     assert again.numbers_observed(["rat", "dim"]) == found[3:5]
     assert content(again) == content(vocabulary)
+    np.testing.assert_array_equal(again.forms.given(len(TAGS)), told)
 
 
 def test_rare_words_are_generated_by_class_and_their_tag_is_observed():
@@ -237,6 +238,18 @@ def test_numbers_are_dense_and_names_distinct(sentences, options):
         range(len(vocabulary.words))
     )
     assert vocabulary.classes[0] == UNKNOWN
+
+
+@settings(deadline=None, derandomize=True)
+@given(SENTENCES, OPTIONS)
+def test_a_stored_vocabulary_gives_the_same_numbers(sentences, options):
+    vocabulary = collect(*sentences, **options)
+    again = Vocabulary.from_dict(load(dump(vocabulary.to_dict())), options["rule"])
+    assert content(again) == content(vocabulary)
+    words = [word for sentence in sentences for word, _ in sentence]
+    assert again.numbers_observed(words) == vocabulary.numbers_observed(words)
+    if vocabulary.seen:
+        assert np.array_equal(again.seen.given(len(TAGS)), vocabulary.seen.given(len(TAGS)))
 
 
 @settings(deadline=None, derandomize=True)

@@ -1,7 +1,5 @@
 """Word classes: files, lookup, and learning from text."""
 
-import re
-
 import pytest
 
 from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
@@ -24,14 +22,9 @@ SENTENCES = [
 SENTENCES += [f"{verb} the {noun} or a {noun} .".split() for noun in NOUNS for verb in VERBS]
 
 
-def reader(sentences):
-    return lambda: sentences
-
-
-def test_class_files_round_trip(tmp_path):
+def test_class_files_round_trip(write):
     classes = [WordClass("01", "b", 3), WordClass("00", "a", 1), WordClass("01", "c", 5)]
-    file = tmp_path / "classes.txt"
-    file.write_text("".join(class_lines(classes)), encoding="utf8")
+    file = write("".join(class_lines(classes)))
     assert file.read_text(encoding="utf8") == "00\ta\t1\n01\tc\t5\n01\tb\t3\n"
     assert sorted(read_classes(file)) == sorted(classes)
 
@@ -46,40 +39,26 @@ def test_class_files_round_trip(tmp_path):
         ("0\ta\t1\n1\ta\t1\n", "Line 2"),
     ],
 )
-def test_errors_name_the_line_of_malformed_class_files(tmp_path, text, message):
-    file = tmp_path / "classes.txt"
-    file.write_text(text, encoding="utf8")
-    with pytest.raises(ValueError, match=re.escape(message)):
-        read_classes(file)
+def test_errors_name_the_line_of_malformed_class_files(write, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_classes(write(text))
 
 
 def test_lookup_tries_the_form_then_digits_case_and_shape():
     paths = {"may": "00", "May": "01", "0000": "10", "<LOW-ing>": "110", "<LOW>": "111"}
     classes = {word: WordClass(path, word, 1) for word, path in paths.items()}
-    assert [
-        path_of(classes, word) for word in ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")
-    ] == ["00", "01", "00", "10", "110", "111", ""]
+    words = ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")
+    found = [path_of(classes, word) for word in words]
+    assert found == ["00", "01", "00", "10", "110", "111", ""]
 
 
 def test_raw_text_words_include_their_capitalized_forms():
-    classes = {
-        word: WordClass("0", word, 3)
-        for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")
-    }
-    expected = {
-        "may": "may",
-        "May": "May",
-        "MAY": "may",
-        "Dog": "dog",
-        "DOG": "dog",
-        "iPod": "iPod",
-        "A": "a",
-    }
-    others = ("mAY", "IPOD", "1984", "0000", "<LOW-ing>", "running", "")
-    assert [in_raw_text(classes, word) for word in (*expected, *others)] == [
-        *expected.values(),
-        *[""] * len(others),
-    ]
+    known = "may May dog iPod 0000 <LOW-ing> a".split()
+    classes = {word: WordClass("0", word, 3) for word in known}
+    expected = {"may": "may", "May": "May", "MAY": "may", "Dog": "dog", "DOG": "dog"}
+    expected |= {"iPod": "iPod", "A": "a"}
+    expected |= dict.fromkeys(("mAY", "IPOD", "1984", "0000", "<LOW-ing>", "running", ""), "")
+    assert {word: in_raw_text(classes, word) for word in expected} == expected
 
 
 def test_a_classed_rule_names_classes_first_from_fine_to_coarse():
@@ -104,15 +83,13 @@ def test_class_symbols_compare_path_prefixes():
 
 
 def test_templates_that_read_classes_are_recognised():
-    assert without_classes([["word"], ["prev.class:8", "word"], ["l.left.class"], ["case"]]) == [
-        ["word"],
-        ["case"],
-    ]
+    lists = [["word"], ["prev.class:8", "word"], ["l.left.class"], ["case"]]
+    assert without_classes(lists) == [["word"], ["case"]]
     assert not reads_classes(["word", "l.guide.tag"])
 
 
 def test_words_in_similar_contexts_share_a_class():
-    found = {each.word: each for each in learn_classes(reader(SENTENCES), 4, min_count=2)}
+    found = {each.word: each for each in learn_classes(lambda: SENTENCES, 4, min_count=2)}
     assert len({found[noun].path for noun in NOUNS}) == 1
     assert len({each.path for each in found.values()}) == 4
     # A capitalized form at the beginning of a sentence is the same word.
@@ -122,7 +99,7 @@ def test_words_in_similar_contexts_share_a_class():
 
 def test_rare_words_are_grouped_by_shape():
     sentences = [*SENTENCES, *(["the", f"{stem}ing", "."] for stem in ("zyx", "abl", "qua"))]
-    words = {each.word: each.count for each in learn_classes(reader(sentences), 4, min_count=3)}
+    words = {each.word: each.count for each in learn_classes(lambda: sentences, 4, min_count=3)}
     assert words["<LOW-ing>"] == 3
 
 
@@ -131,4 +108,4 @@ def test_rare_words_are_grouped_by_shape():
 )
 def test_too_little_text_raises_an_error(sentences, message):
     with pytest.raises(ValueError, match=message):
-        learn_classes(reader(sentences), 4)
+        learn_classes(lambda: sentences, 4)

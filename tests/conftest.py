@@ -208,8 +208,7 @@ class ToyTreebank:
 
     def conllu(self, sentence: Sentence, pairs: Iterable[int] = ()) -> str:
         """A sentence in CoNLL-U. `pairs`: numbers of words sharing a token with the next word."""
-        text = ""
-        rows = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
+        text, rows = "", zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
         for i, (word, tag, head, dep) in enumerate(rows, 1):
             if i in pairs:
                 text += f"{i}-{i + 1}\t{word}{sentence.words[i]}" + "\t_" * 8 + "\n"
@@ -220,11 +219,9 @@ class ToyTreebank:
     def merged(self, doc: Doc, first: int) -> Doc:
         """An annotated Doc of words in which two adjacent words share a token."""
         texts = [token.text for token in doc]
-        tokens = Doc(
-            doc.vocab,
-            words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]],
-        )
-        write_words(tokens, first, [Analysis(text) for text in texts[first : first + 2]])
+        pair = texts[first : first + 2]
+        tokens = Doc(doc.vocab, words=[*texts[:first], "".join(pair), *texts[first + 2 :]])
+        write_words(tokens, first, [Analysis(text) for text in pair])
         words = to_word_doc(tokens)
         words.from_array([TAG, SENT_START], doc.to_array([TAG, SENT_START]))
         if doc.has_annotation("DEP"):
@@ -259,9 +256,8 @@ class ToyTreebank:
         self, sentences: Sequence[Sentence] | None = None, sweeps: int = 3, **settings: Any
     ) -> Language:
         """A trained pipeline."""
-        return self.train(
-            self.nlp(**settings), self.sentences() if sentences is None else sentences, sweeps
-        )
+        sentences = self.sentences() if sentences is None else sentences
+        return self.train(self.nlp(**settings), sentences, sweeps)
 
     def parser(self, nlp: Language) -> HPYPParser:
         """The parser of a pipeline."""
@@ -281,14 +277,10 @@ class ToyTreebank:
         for name, franchise in self.parser(nlp).joint.franchises.items():
             depth = franchise.columns.shape[1]
             restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
-            found = {
-                int(
-                    restaurants[
-                        restaurants[:, TIER] == expert * (depth + 1) + np.sum(row >= 0), CUSTOMERS
-                    ].sum()
-                )
-                for expert, row in enumerate(franchise.columns)
-            }
+            found = set()
+            for expert, row in enumerate(franchise.columns):
+                is_last = restaurants[:, TIER] == expert * (depth + 1) + np.sum(row >= 0)
+                found.add(int(restaurants[is_last, CUSTOMERS].sum()))
             assert len(found) <= 1, "the experts have not seen the same"
             events[name] = found.pop() if found else 0
         return events
@@ -302,10 +294,9 @@ class ToyTreebank:
         lengths = [len(sentence.words) for sentence in sentences]
         tokens = sum(lengths)
         # The first action is always a shift, and one word of each sentence has no arc.
-        directions, labels = (
-            (2 * tokens - len(lengths), tokens - len(lengths)) if factored else (2 * tokens, 0)
-        )
-        return {"transition": directions, "label": labels, "tag": tokens, "word": tokens}
+        arcs = tokens - len(lengths) if factored else 0
+        directions = tokens + arcs if factored else 2 * tokens
+        return {"transition": directions, "label": arcs, "tag": tokens, "word": tokens}
 
     def hyperparameters(self, nlp: Language) -> np.ndarray:
         """All discounts and strengths."""
@@ -359,36 +350,30 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def assert_forest(doc: Doc, *, generative: bool = True) -> None:
-    """Assert that every token has a tag and a label, that every sentence is a contiguous tree, and
-    that a generative parser has set probabilities.
+@pytest.fixture(scope="session")
+def assert_forest() -> Callable[..., None]:
+    """A function that asserts that every token has a tag and a label, that every sentence is a
+    contiguous tree, and that a generative parser has set probabilities.
     """
-    assert sum(len(sentence) for sentence in doc.sents) == len(doc)
-    for sentence in doc.sents:
-        roots = [token for token in sentence if token.head.i == token.i]
-        assert len(roots) == 1
-        assert {token.i for token in roots[0].subtree} == set(range(sentence.start, sentence.end))
-        assert sentence[0].is_sent_start
-        assert not any(token.is_sent_start for token in sentence[1:])
-    for token in doc:
-        assert token.tag_
-        assert token.dep_
-        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
-        assert not generative or (token._.log_prob <= 0.0 and np.isfinite(token._.log_prob))
 
+    def assert_forest(doc: Doc, *, generative: bool = True) -> None:
+        assert sum(len(sentence) for sentence in doc.sents) == len(doc)
+        for sent in doc.sents:
+            (root,) = (token for token in sent if token.head.i == token.i)
+            assert {token.i for token in root.subtree} == set(range(sent.start, sent.end))
+            assert [token.i for token in sent if token.is_sent_start] == [sent.start]
+        for token in doc:
+            assert token.tag_
+            assert token.dep_
+            assert (token.dep_ == "ROOT") == (token.head.i == token.i)
+            assert not generative or (token._.log_prob <= 0.0 and np.isfinite(token._.log_prob))
 
-def annotation(doc: Doc) -> list[tuple[Any, ...]]:
-    """Everything that the parser writes."""
-    return [(t.text, t.tag_, t.dep_, t.head.i, t.is_sent_start, t._.log_prob) for t in doc]
-
-
-@pytest.fixture(scope="session", name="assert_forest")
-def assert_forest_fixture() -> Any:
-    """The function `assert_forest`."""
     return assert_forest
 
 
-@pytest.fixture(scope="session", name="annotation")
-def annotation_fixture() -> Any:
-    """The function `annotation`."""
-    return annotation
+@pytest.fixture(scope="session")
+def annotation() -> Callable[[Doc], list[tuple[Any, ...]]]:
+    """A function that returns everything that the parser writes."""
+    return lambda doc: [
+        (t.text, t.tag_, t.dep_, t.head.i, t.is_sent_start, t._.log_prob) for t in doc
+    ]

@@ -135,18 +135,13 @@ def problem_of(doc: Doc, given: list[bool | None]) -> str | None:
         if i > 0 and start is not None and bool(doc[i].is_sent_start) != start:
             return f"the boundary before token {i} has changed"
     for sentence in doc.sents if len(doc) else ():
-        if (
-            len(list(sentence.root.subtree)) != len(sentence)
-            or sum(t.head == t for t in sentence) != 1
-        ):
+        is_whole = len(list(sentence.root.subtree)) == len(sentence)
+        if not is_whole or sum(t.head == t for t in sentence) != 1:
             return f"'{sentence.text}' is no tree"
     for token in doc:
         values = token._.head_prob, token._.tag_prob
-        if (
-            not token.tag_
-            or not token.dep_
-            or any(p is not None and not 0 <= p <= 1 for p in values)
-        ):
+        is_possible = all(p is None or 0 <= p <= 1 for p in values)
+        if not (token.tag_ and token.dep_ and is_possible):
             return f"token {token.i} has no tag or label, or the impossible probabilities {values}"
     return None
 
@@ -230,9 +225,8 @@ def attack_by_kills(folder: Path, count: int, seed: int) -> Counter[str]:
             is_ready = process.stdout.readline() == "ready\n"
             time.sleep(rng.random() * 3)
             process.kill()
-        problem = (
-            None if is_ready and process.returncode == -signal.SIGKILL else "the process has failed"
-        )
+        is_killed = is_ready and process.returncode == -signal.SIGKILL
+        problem = None if is_killed else "the process has failed"
         try:
             nlp = spacy.load(folder)
             problem = problem or problem_of(nlp(_SENTENCE), [])
@@ -259,9 +253,8 @@ def count_case(found: Counter[str], problem: str | None) -> None:
 
 def main() -> int:
     """Run the parts and return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    form = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("parts", nargs="*", metavar="part")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)

@@ -71,18 +71,16 @@ def test_folders_import_only_lower_layers(all_imports):
     for own, module, names in all_imports:
         if module.startswith("spacy_hpyp"):
             for place in [place_of(module)] if place_of(module) else names:
-                assert place in (own, "about") or DEPTH[own] < DEPTH[place], (
-                    f"{own} must not import {module}"
-                )
+                is_lower = place in (own, "about") or DEPTH[own] < DEPTH[place]
+                assert is_lower, f"{own} must not import {module}"
 
 
 def test_only_some_folders_import_spacy(all_imports):
     for own, module, names in all_imports:
         if module.split(".")[0] == "spacy":
             assert own not in WITHOUT_SPACY, f"{own} must not import {module}"
-            assert own in ("pipeline", "cli") or not PIPELINE & set(names), (
-                f"{own} must not know {names}"
-            )
+            is_allowed = own in ("pipeline", "cli") or not PIPELINE & set(names)
+            assert is_allowed, f"{own} must not know {names}"
 
 
 def test_only_spacy_internals_imports_private_modules(all_imports):
@@ -95,11 +93,8 @@ def test_imported_packages_are_declared(all_imports):
     config = ConfigParser()
     config.read(PACKAGE.parent / "setup.cfg")
     needed = [config["options"]["install_requires"], *config["options.extras_require"].values()]
-    declared = {
-        re.split("[^a-z0-9_]", line.replace("-", "_"))[0]
-        for each in needed
-        for line in each.split()
-    }
+    lines = "\n".join(needed).replace("-", "_").split()
+    declared = {re.split("[^a-z0-9_]", line)[0] for line in lines}
     # llvmlite comes with Numba.
     known = {"spacy_hpyp", "llvmlite", *declared, *sys.stdlib_module_names}
     assert {module.split(".")[0] for _, module, _ in all_imports} <= known

@@ -49,9 +49,8 @@ def run(package, before=""):
     """Return the result of compiled code, the number of cache hits, and warnings."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(package.parent / "cache")}
     command = [sys.executable, "-c", before + CALLS]
-    ran = subprocess.run(
-        command, cwd=package.parent, env=environment, capture_output=True, text=True
-    )
+    settings = {"cwd": package.parent, "env": environment, "text": True}
+    ran = subprocess.run(command, capture_output=True, **settings)
     return ran.stdout, ran.stderr
 
 

@@ -23,11 +23,12 @@ SAMPLE = PROJECT / "assets" / "sample"
 SOURCED = {"papers", "guided", "generative_reranker"}
 #: The configs that train their parsers.
 PARSERS = {"guided": "pool", "generative_reranker": "easy_first"}
-CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED)
+ALL_CONFIGS = sorted((PROJECT / "configs").glob("*.cfg"))
+CONFIGS = [path for path in ALL_CONFIGS if path.stem not in SOURCED]
 
 
 def test_sourced_components_exist_in_their_source_pipelines():
-    configs = {path.stem: load_config(path) for path in (PROJECT / "configs").glob("*.cfg")}
+    configs = {path.stem: load_config(path) for path in ALL_CONFIGS}
     made = {name: configs[name]["nlp"]["pipeline"] for name in ("guided", "easy_first", "pool")}
     for config in SOURCED - {"papers"}:
         for name, component in configs[config]["components"].items():
@@ -52,14 +53,11 @@ def test_filled_configs_pass_spacy_debug_config(config, tmp_path):
 
 
 @pytest.mark.parametrize("documents", [3, 40, 1255])
-@pytest.mark.parametrize(
-    "config", sorted((PROJECT / "configs").glob("*.cfg")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("config", ALL_CONFIGS, ids=lambda path: path.stem)
 def test_training_ends_with_an_evaluation_after_whole_epochs_over_any_treebank(config, documents):
     nlp = spacy.blank("en")
-    examples = [
-        Example(nlp.make_doc("a b c"), nlp.make_doc("a b c " * (i % 7))) for i in range(documents)
-    ]
+    docs = [nlp.make_doc("a b c " * (i % 7)) for i in range(documents)]
+    examples = [Example(nlp.make_doc("a b c"), doc) for doc in docs]
     training = load_config(config).interpolate()["training"]
     batcher = registry.resolve({"batcher": training["batcher"]})["batcher"]
     steps = list(create_train_batches(nlp, lambda _: examples, batcher, training["max_epochs"]))
@@ -84,9 +82,8 @@ def test_the_unknown_word_rule_matches_the_language(lang):
     nlp = spacy.blank(lang)
     nlp.add_pipe("hpyp_parser")
     # The rule is the same for all languages but English.
-    assert nlp.config["components"]["hpyp_parser"]["model"]["unknown_words"]["lang"] == (
-        lang if lang == "en" else "xx"
-    )
+    rule = nlp.config["components"]["hpyp_parser"]["model"]["unknown_words"]
+    assert rule["lang"] == ("en" if lang == "en" else "xx")
     vocabulary_settings = nlp.get_pipe("hpyp_parser").joint.vocabulary_settings
     for word in ("unthinkingly", "1984", "Zenobias"):
         assert vocabulary_settings.rule(word, "") == unknown_words(lang)(word, "")
@@ -106,18 +103,13 @@ def test_an_installed_wheel_contains_the_default_configs(tmp_path):
     with ZipFile(file) as archive:
         archive.extractall(tmp_path / "installed")
     installed = tmp_path / "installed" / "spacy_hpyp"
-    assert (installed / "configs" / "pool.cfg").read_bytes() == (
-        PROJECT / "configs" / "pool.cfg"
-    ).read_bytes()
+    config = (installed / "configs" / "pool.cfg").read_bytes()
+    assert config == (PROJECT / "configs" / "pool.cfg").read_bytes()
     assert (installed / "cli" / "report.html").is_file()
     program = "from spacy_hpyp.pipeline import factories; print(factories.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(installed.parent)},
-    )
+    place = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(installed.parent)}}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, **place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(installed))
 

@@ -14,7 +14,7 @@ PROJECT = Path(__file__).parent.parent
 DOCS = PROJECT / "docs"
 PAGES = [PROJECT / "README.md", *sorted(DOCS.glob("*.md"))]
 
-_CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -23,16 +23,13 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 def prose(page):
     """Return a page without its code blocks."""
-    return _CODE.sub("", page.read_text(encoding="utf8"))
+    return CODE.sub("", page.read_text(encoding="utf8"))
 
 
 def anchors(page):
     """The anchors of a page's headings in GitHub and MkDocs."""
-    bare = [
-        re.sub(r"[^\w\s-]", "", heading).strip().lower()
-        for heading in _HEADING.findall(prose(page))
-    ]
-    return [re.sub(r"\s+", "-", heading) for heading in bare]
+    headings = [re.sub(r"[^\w\s-]", "", heading) for heading in _HEADING.findall(prose(page))]
+    return [re.sub(r"\s+", "-", heading.strip().lower()) for heading in headings]
 
 
 @by_page
@@ -69,21 +66,18 @@ def test_commands_in_pages_exist_with_their_options(page):
     for line in re.findall(r"python -m spacy hpyp (?!…)([^`\n]*)", text):
         name = next((name for name in COMMANDS if f"{line} ".startswith(f"{name} ")), None)
         assert name, line
-        known = {
-            flag for each in COMMANDS[name].params for flag in (*each.opts, *each.secondary_opts)
-        }
+        params = COMMANDS[name].params
+        known = {flag for each in params for flag in (*each.opts, *each.secondary_opts)}
         # Options with a dot in their name are config settings.
-        given = set(
-            re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", line.partition(" -m spacy ")[0])
-        )
+        command = line.partition(" -m spacy ")[0]
+        given = set(re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", command))
         assert given <= known | {"--help"}, line
 
 
 @by_page
 def test_files_named_in_pages_exist(page):
-    named = re.findall(
-        r"(?:configs|scripts|tests/\w+)/\w+\.(?:cfg|py)", page.read_text(encoding="utf8")
-    )
+    text = page.read_text(encoding="utf8")
+    named = re.findall(r"(?:configs|scripts|tests/\w+)/\w+\.(?:cfg|py)", text)
     assert [name for name in named if not (PROJECT / name).is_file()] == []
 
 

@@ -50,10 +50,8 @@ def decode(task_of, blocks):
 def test_parses_do_not_depend_on_the_memo(toy, request, kind):
     nlp = request.getfixturevalue(kind)
     joint = toy.parser(nlp).joint
-    texts = [
-        " ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2])
-        for i in range(0, 40, 2)
-    ]
+    sentences = [" ".join(sentence.words) for sentence in toy.sentences(40, seed=1)]
+    texts = map(" ".join, zip(sentences[::2], sentences[1::2]))
     blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], joint.encoder, given_tags=False)
 
     def alone(block, particles=40):
@@ -63,10 +61,10 @@ def test_parses_do_not_depend_on_the_memo(toy, request, kind):
         task = new_task(joint.frozen, blocks, Search(particles, 0.5))
         if size:
             queries = {name: getattr(task.work, name) for name in ("transition", "label", "tag")}
-            memos = {
-                name: new_memo(size, query.memo.outcome.shape[1]) for name, query in queries.items()
+            smaller = {
+                name: query._replace(memo=new_memo(size, query.memo.outcome.shape[1]))
+                for name, query in queries.items()
             }
-            smaller = {name: query._replace(memo=memos[name]) for name, query in queries.items()}
             task = task._replace(work=task.work._replace(**smaller))
         return lambda block: (task, block, blocks.offsets[block])
 
@@ -87,6 +85,4 @@ def test_keep_best_sorts_by_descending_probability_then_number(values, best, ran
     for found, value in order:
         keep_best(dish, probability, found, value)
     expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
-    assert [
-        (found, value) for found, value in zip(dish.tolist(), probability) if found != NONE
-    ] == expected
+    assert [pair for pair in zip(dish.tolist(), probability) if pair[0] != NONE] == expected

@@ -14,13 +14,11 @@ import spacy
 from command_line import run
 from spacy.cli.train import train
 from spacy.training import Example
+from test_docs import CODE, PROJECT, by_page
 from test_sample import SMALL
 
 from spacy_hpyp.pipeline.documents import read_treebank
 
-PROJECT = Path(__file__).parent.parent
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
-_CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = "python -m spacy "
 
 #: Names used in pages, mapped to the sample and to pipelines trained on it.
@@ -113,7 +111,7 @@ def blocks_of(page):
     text = page.read_text(encoding="utf8")
     for name, own in NAMES.items():
         text = re.sub(rf"(?<![\w/]){name}(?!\w)" if name.isupper() else re.escape(name), own, text)
-    return _CODE.findall(text.replace("\\\n", " "))
+    return CODE.findall(text.replace("\\\n", " "))
 
 
 def is_left_out(code):
@@ -132,14 +130,11 @@ def run_command(command):
     run(*shlex.split(arguments))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@by_page
 def test_commands_and_code_of_a_page_run_in_order(project, page, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    names = {
-        "spacy": spacy,
-        "path": "training/sample/model-best",
-        "texts": ["The ferry leaves."] * 3,
-    }
+    names = {"spacy": spacy, "path": "training/sample/model-best"}
+    names["texts"] = ["The ferry leaves."] * 3
     for language, block in blocks_of(page):
         if language == "python" and not is_left_out(block):
             names.setdefault("nlp", spacy.load(names["path"]))

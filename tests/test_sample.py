@@ -19,34 +19,26 @@ PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
 # Characters of every Unicode plane except surrogates, control and zero-width characters, text in
 # no language, and text without spaces.
+CHARACTERS = (0x21, 0x1F5, 0x1F60, 0xA015, 0xF600, 0xFFFD)
+CONTROLS = " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d"
 BAD = [
-    "".join(
-        chr(plane << 16 | number)
-        for plane in range(17)
-        for number in (0x21, 0x1F5, 0x1F60, 0xA015, 0xF600, 0xFFFD)
-    ),
-    "".join(map(chr, range(32)))
-    + " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d",
+    "".join(chr(plane << 16 | number) for plane in range(17) for number in CHARACTERS),
+    "".join(map(chr, range(32))) + CONTROLS,
     "Qwx zrblg ptkfh mnw, vvv? Xyzzy grmpf. " * 20,
     "theferryleavesatnoonandtheharbourisempty" * 100,
     "\u200b" * 1000 + "\u00a0" * 1000,
 ]
-RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend."
-
-
+SENTENCES = [
+    "The ferry leaves at noon.",
+    "Do not forget the bread.",
+    "My sister sold her old boat to a friend.",
+]
+RAW = " ".join(SENTENCES)
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
 #: Differences from the project's own training: fewer sweeps and particles for the pipeline that no
 #: page shows.
-QUICK = {
-    "paper": {
-        "training.max_epochs": 9,
-        "training.eval_frequency": 4,
-        "components.hpyp_parser.particles": 100,
-    },
-    "pool": {},
-}
-
-
+QUICK = {"paper": {"training.max_epochs": 9, "training.eval_frequency": 4}, "pool": {}}
+QUICK["paper"]["components.hpyp_parser.particles"] = 100
 #: Settings for the sample: small weight tables and few folds.
 SMALL = {
     **{
@@ -56,8 +48,6 @@ SMALL = {
     **{f"components.easy_first_parser.model.{name}_places": 2**17 for name in ("arc", "label")},
     "components.easy_first_parser.folds": 3,
 }
-
-
 #: Examples in a page: code or a command that uses the project's pipeline, followed by its output.
 _EXAMPLE = re.compile(
     r"^```(python|)\n((?:(?!^```).)*?training/sample/(?:(?!^```).)*?)^```\n\n```\n(.*?)^```$",
@@ -110,15 +100,13 @@ def test_examples_in_pages_print_the_output_shown(
     else:
         printed = run(*shlex.split(example.removeprefix("python -m spacy "))).output
     # Column widths may differ.
+    both = printed, shown
     lines, expected = (
-        [line.split() for line in text.splitlines() if line] for text in (printed, shown)
+        [_NUMBER.sub("#", " ".join(line.split())) for line in each.splitlines() if line]
+        for each in both
     )
-    assert [_NUMBER.sub("#", " ".join(line)) for line in lines] == [
-        _NUMBER.sub("#", " ".join(line)) for line in expected
-    ], printed
-    numbers, wanted = (
-        [float(number) for number in _NUMBER.findall(text)] for text in (printed, shown)
-    )
+    assert lines == expected, printed
+    numbers, wanted = (list(map(float, _NUMBER.findall(each))) for each in both)
     # Processors differ in the last digits.
     assert numbers == pytest.approx(wanted, rel=0.01, abs=0.02), printed
 
@@ -128,9 +116,8 @@ def test_every_project_workflow_passes_a_dry_run(monkeypatch):
     project = load_project_config(PROJECT)
     monkeypatch.setattr("weasel.cli.run.load_project_config", lambda *_, **__: project)
     for workflow in project["workflows"]:
-        assert (
-            "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
-        )
+        printed = run("project", "run", workflow, PROJECT, "--dry", "--force").output
+        assert "Running command" in printed
 
 
 def test_training_writes_the_best_and_the_last_pipeline(trained):
@@ -143,11 +130,7 @@ def test_training_writes_the_best_and_the_last_pipeline(trained):
 def test_raw_text_gets_correct_sentences_and_arcs(trained, assert_forest):
     doc = spacy.load(trained / "model-best")(RAW)
     assert_forest(doc)
-    assert [sentence.text for sentence in doc.sents] == [
-        "The ferry leaves at noon.",
-        "Do not forget the bread.",
-        "My sister sold her old boat to a friend.",
-    ]
+    assert [sentence.text for sentence in doc.sents] == SENTENCES
     leaves = doc[2]
     assert leaves.dep_ == "ROOT"
     assert (doc[1].head, doc[1].dep_, doc[0].head) == (leaves, "nsubj", doc[1])
@@ -221,13 +204,12 @@ def test_the_guided_pipeline_trains_on_held_out_guides_and_parses_raw_text(
     assert len(list(read_blocks(tmp_path / "bad.conllu"))) >= len(BAD)
     assert evaluate(best, test, tmp_path / "gold.json")["dep_las"] > 0.7
     assert evaluate(best, test, tmp_path / "tags.json", "--gold-tags")["tag_acc"] == 1.0
-    for keep in ("text", "sentences", "words"):
-        path = tmp_path / f"{keep}.conllu"
-        run("hpyp", "parse", best, test, "--keep", keep, "-o", path)
-        validator = pytest.importorskip("udtools.validator").Validator(
-            lang="en", level=2, output=None
-        )
-        assert validator.validate_files([str(path)]).passed()
+    paths = [tmp_path / f"{keep}.conllu" for keep in ("text", "sentences", "words")]
+    for path in paths:
+        run("hpyp", "parse", best, test, "--keep", path.stem, "-o", path)
+    validator = pytest.importorskip("udtools.validator").Validator
+    for path in paths:
+        assert validator(lang="en", level=2, output=None).validate_files([str(path)]).passed()
 
 
 def test_the_fast_pipeline_trains_without_another_pipeline(tmp_path, assert_forest):

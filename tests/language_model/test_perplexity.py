@@ -1,5 +1,7 @@
 """The parser as a language model: sums over the beam, and estimates by particle filters."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -52,14 +54,10 @@ def test_bits_per_character_count_word_ends_and_require_spelling():
 def test_spelling_of_rare_words_is_added(toy, trained, sentences):
     spelled = toy.trained(spelling=True)
     readers = [reader_for(nlp, particles=50) for nlp in (trained, spelled)]
-    beam, estimates = (
-        list(zip(*scores))
-        for scores in (
-            [reader.perplexity(sentences) for reader in readers],
-            [estimate(one.model, sentences, particles=10, replicates=2) for one in readers],
-        )
-    )
-    for words, (closed, scored) in zip(sentences * 2, beam + estimates, strict=True):
+    beam = zip(*(reader.perplexity(sentences) for reader in readers))
+    few = {"particles": 10, "replicates": 2}
+    estimates = zip(*(estimate(reader.model, sentences, **few) for reader in readers))
+    for words, (closed, scored) in zip(sentences * 2, chain(beam, estimates), strict=True):
         assert closed.spelling is None
         assert (scored.spelling < 0.0) == (scored.unknown > 0)
         assert scored.log_prob == pytest.approx(closed.log_prob + scored.spelling)
@@ -100,16 +98,13 @@ def test_estimates_are_right_on_average_after_bias_correction(model, monkeypatch
         return np.log(rng.gamma(5.0, 0.2))
 
     monkeypatch.setattr(perplexity, "sample_derivation", drawn)
-    found = [
-        Perplexity.total(
-            estimate(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed)
-        ).to_dict()
-        for seed in range(12)
-    ]
-    log_probs = np.array([one["log_prob_per_prediction"] for one in found])
+    texts, how = [["stop"]] * 500, {"particles": 1, "replicates": 20}
+    found = [Perplexity.total(estimate(model, texts, **how, seed=seed)) for seed in range(12)]
+    figures = [one.to_dict() for one in found]
+    log_probs = np.array([one["log_prob_per_prediction"] for one in figures])
     error = log_probs.std(ddof=1) / 12**0.5
     assert log_probs.mean() < -4 * error
-    assert abs(log_probs.mean() - np.mean([one["bias"] for one in found])) < 4 * error
+    assert abs(log_probs.mean() - np.mean([one["bias"] for one in figures])) < 4 * error
 
 
 def test_an_unlexicalised_model_raises_an_error(toy):
@@ -128,9 +123,8 @@ def test_sums_do_not_depend_on_later_words(model):
     prefixes = [numbers[:length] for length in range(1, len(words) + 1)]
     search = reading_search(Search(particles=2, stack_penalty=0.5, future_cost=1.0), 2)
     found = decode(model.frozen, sentence_blocks(prefixes), search)
-    *parts, whole = np.split(
-        found.syntactic + found.lexical, np.cumsum([len(prefix) for prefix in prefixes])[:-1]
-    )
+    ends = np.cumsum([*map(len, prefixes)])
+    *parts, whole = np.split(found.syntactic + found.lexical, ends[:-1])
     for part in parts:
         np.testing.assert_array_equal(part, whole[: len(part)])
 

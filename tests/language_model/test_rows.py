@@ -84,18 +84,16 @@ def test_a_region_boundary_inside_a_token_raises_an_error():
 
 
 def test_the_context_of_a_stimulus_has_no_rows(passage):
-    (after,) = make_passages(
-        [("x", {"item": 7, "text": TEXT[4:], "before": "The"})], context="before"
-    )
+    stimulus = {"item": 7, "text": TEXT[4:], "before": "The"}
+    (after,) = make_passages([("x", stimulus)], context="before")
     rows = rows_of(after)
-    whole = rows_of(passage)[1:]
-    assert [row["surprisal"] for row in rows] == [row["surprisal"] for row in whole]
+    assert [row["surprisal"] for row in rows] == [row["surprisal"] for row in rows_of(passage)[1:]]
     assert [row["token"] for row in rows] == list(range(1, 12))
     assert [TEXT[4:][row["start"] : row["end"]] for row in rows] == WORDS[1:]
 
 
 def table_of(write):
-    lines = ["\t".join(["b", word, str(100 + i)]) for i, word in enumerate(TEXT.split())]
+    lines = [f"b\t{word}\t{100 + i}" for i, word in enumerate(TEXT.split())]
     lines.insert(2, "b\t\t5")
     path = write("story\tword\tsurprisal\n" + "\n".join(lines), "t.tsv")
     (text,) = read_passages(path, text_by="story")
@@ -126,10 +124,8 @@ def test_word_rows_include_lagged_values_of_previous_words(write):
 
 
 def test_word_rows_include_values_of_another_model(write):
-    text, other = (
-        table_of(write),
-        write("word,lp\n" + "\n".join(f"{w},1" for w in WORDS[:5]), "o.csv"),
-    )
+    text = table_of(write)
+    other = write("word,lp\n" + "\n".join(f"{word},1" for word in WORDS[:5]), "o.csv")
     alignment = Alignment(other, "word", "lp")
     rows = table_rows(scores_of(text), text, Frequencies({"a": 1}), alignment=alignment, lags=1)
     found = [(row["o_lp"], row["o_lp_lag1"]) for row in rows if row["word"]]
@@ -138,9 +134,8 @@ def test_word_rows_include_values_of_another_model(write):
 
 def test_frequencies_are_on_the_zipf_scale_ignoring_case_and_variants():
     found = Frequencies({"The": 2, "the": 1, "dog": 1, "can": 1})
-    values = [
-        found.of(*each) for each in (("“The", []), ("D\xadOG!", []), ("cannot", ["can", "not"]))
-    ]
+    asked = ("“The", []), ("D\xadOG!", []), ("cannot", ["can", "not"])
+    values = [found.of(*each) for each in asked]
     # Each count is increased by one: 5 words and 3 types.
     np.testing.assert_allclose(values, np.log10(np.array([4, 2, 1]) / 8 * 1e9))
 

@@ -68,14 +68,12 @@ def test_errors_name_the_unreadable_table(write, table):
 
 
 def test_stimuli_keep_their_columns_and_region_ends(write):
-    table = (
-        "item;regions;word;before\n1;The dog | sees |a  cat, do|n't.;x;\n2;Ada | waits;y;so  what\n"
-    )
-    one, two = read_passages(write(table, "t.csv"), context="before")
+    rows = "1;The dog | sees |a  cat, do|n't.;x;\n2;Ada | waits;y;so  what\n"
+    table = write(f"item;regions;word;before\n{rows}", "t.csv")
+    one, two = read_passages(table, context="before")
     assert (one.text, one.context) == ("The dog sees a cat, don't.", 0)
-    assert [one.text[:end] for end in one.ends] == [
-        *("The dog", "The dog sees", "The dog sees a cat, do", one.text)
-    ]
+    regions = ["The dog", "The dog sees", "The dog sees a cat, do", one.text]
+    assert [one.text[:end] for end in one.ends] == regions
     assert list(one.columns) == ["file", "item", "input_word"]
     assert (two.text, two.ends, two.context, two.offset) == ("so what Ada waits", (11, 17), 8, -8)
 
@@ -132,8 +130,6 @@ def test_values_of_another_model_are_aligned_by_characters(write, table):
 
 
 def test_words_missing_or_joined_in_another_table_have_no_value(write):
-    other = Alignment(
-        write("token,lp\n[CLS],0\nthedog,1\nsees,2\nnear,NA\nadas,9\n.,5\n", "t.csv"), "word", "lp"
-    )
-    values = other.take("the dog sees Kim near Ada .".split())
+    table = write("token,lp\n[CLS],0\nthedog,1\nsees,2\nnear,NA\nadas,9\n.,5\n", "t.csv")
+    values = Alignment(table, "word", "lp").take("the dog sees Kim near Ada .".split())
     assert values == [None, None, 2, None, None, None, 5]

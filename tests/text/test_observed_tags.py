@@ -62,13 +62,8 @@ def test_trees_and_derivations_have_the_same_factor(toy, nlp, model, word, is_ob
     start, end = vocabulary.tag_offsets[number : number + 2]
     tags = vocabulary.candidate_tags[start:end]
     n = len(tags)
-    trees = Sentences(
-        np.full(n, number, dtype=np.int32),
-        tags,
-        np.full(n, NONE, dtype=np.int32),
-        np.full(n, NONE, dtype=np.int32),
-        np.arange(n + 1),
-    )
+    numbers, heads, labels = (np.full(n, each, dtype=np.int32) for each in (number, NONE, NONE))
+    trees = Sentences(numbers, tags, heads, labels, np.arange(n + 1))
     found = [log_prob(model, toy.parser(nlp).search, number, int(tag)) for tag in tags]
     assert tree_log_probs(model.frozen, trees).log_prob == pytest.approx(found, abs=1e-9)
 
@@ -78,13 +73,9 @@ def test_an_observed_tag_becomes_more_probable(nlp, toy, model, word):
     number = model.vocabulary.numbers_observed([word])[0]
     observed = model.vocabulary.observed[number]
     assert told(model, number).argmax() == observed
-    found, plain = (
-        dict(zip(each.tags.tolist(), each.tag_probability.tolist()))
-        for each in (
-            decode(model.frozen, one_word(i), search)
-            for i in (number, model.vocabulary.outcomes[number])
-        )
-    )
+    both = number, model.vocabulary.outcomes[number]
+    parses = [decode(model.frozen, one_word(each), search) for each in both]
+    found, plain = (dict(zip(each.tags, each.tag_probability)) for each in parses)
     assert found[observed] > plain.get(observed, 0.0)
 
 
@@ -95,9 +86,8 @@ def test_contexts_read_the_class_of_the_word(toy, nlp, model, word):
     def second(number):
         words = np.array([number, 0], dtype=np.int32)
         blocks = Blocks(words, tags, np.zeros(2, dtype=bool), np.array([0, 2]))
-        return decode(model.frozen, blocks, search).log_probability.sum() - log_prob(
-            model, search, number, 0
-        )
+        both = decode(model.frozen, blocks, search).log_probability.sum()
+        return both - log_prob(model, search, number, 0)
 
     number = model.vocabulary.numbers_observed([word])[0]
     assert second(number) == pytest.approx(second(model.vocabulary.outcomes[number]), abs=1e-9)
@@ -106,10 +96,8 @@ def test_contexts_read_the_class_of_the_word(toy, nlp, model, word):
 def test_observed_tags_are_saved_and_loaded(toy, nlp, word):
     again = toy.copy(nlp)
     assert toy.parser(again).joint.to_bytes() == toy.parser(nlp).joint.to_bytes()
-    docs = [
-        pipeline(Doc(pipeline.vocab, words=["the", word, "sees", word, "."]))
-        for pipeline in (nlp, again)
-    ]
-    assert docs[0]._.log_prob == docs[1]._.log_prob
-    blocks, _ = encode_docs(docs[:1], toy.parser(again).joint.encoder, given_tags=False)
+    words = ["the", word, "sees", word, "."]
+    doc, other = (pipeline(Doc(pipeline.vocab, words=words)) for pipeline in (nlp, again))
+    assert doc._.log_prob == other._.log_prob
+    blocks, _ = encode_docs([doc], toy.parser(again).joint.encoder, given_tags=False)
     assert toy.parser(again).joint.vocabulary.observed[blocks.words].max() != NONE

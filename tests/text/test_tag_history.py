@@ -50,14 +50,11 @@ def test_smoothing_maximizes_the_leave_one_out_likelihood():
         for i, (tag, elsewhere) in enumerate(pairs):
             others = pairs[:i] + pairs[i + 1 :]
             # The overall frequencies of tags elsewhere include the pair.
-            usual = (np.bincount([other for _, other in pairs], minlength=3) + 0.5) / (
-                len(pairs) + 1.5
-            )
-            expected = seen.repeats * (tag == elsewhere) + (1 - seen.repeats) * usual[elsewhere]
+            usual = ([other for _, other in pairs].count(elsewhere) + 0.5) / (len(pairs) + 1.5)
+            expected = seen.repeats * (tag == elsewhere) + (1 - seen.repeats) * usual
             of_tag = [other for first, other in others if first == tag]
-            total += np.log(
-                (of_tag.count(elsewhere) + seen.strength * expected) / (len(of_tag) + seen.strength)
-            )
+            count = of_tag.count(elsewhere) + seen.strength * expected
+            total += np.log(count / (len(of_tag) + seen.strength))
         return total
 
     best = SeenTags.learn(pairs, 3)

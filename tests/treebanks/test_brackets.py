@@ -50,9 +50,8 @@ def test_a_no_break_space_is_part_of_a_word(write):
 )
 def test_errors_name_the_line_of_malformed_trees(write, text, line, problem):
     path = write(text)
-    with pytest.raises(
-        ValueError, match=re.escape(f"'{path}', line {line}: ") + ".*" + re.escape(problem)
-    ):
+    named = re.escape(f"'{path}', line {line}: ")
+    with pytest.raises(ValueError, match=named + ".*" + re.escape(problem)):
         list(read_sentences(path))
 
 

@@ -6,16 +6,9 @@ import pytest
 
 from spacy_hpyp.treebanks.conllu import ConlluWord, block_of, read_blocks, write_blocks
 
-SENTENCES = [
-    block_of(
-        [
-            ConlluWord("She", "PRON", "PRP", 2, "nsubj"),
-            ConlluWord("sails", "VERB", "VBZ", 0, "root"),
-        ],
-        ("newdoc id = a",),
-    ),
-    block_of([ConlluWord("1\u00a01/2", "_", "CD", 0, "ROOT")], ("sent_id = a-2",)),
-]
+SHE, SAILS = ConlluWord("She", "PRON", "PRP", 2, "nsubj"), ConlluWord("sails", "_", "_", 0, "root")
+NUMBER = ConlluWord("1\u00a01/2", "_", "CD", 0, "ROOT")
+SENTENCES = [block_of([SHE, SAILS], ("newdoc id = a",)), block_of([NUMBER], ("sent_id = a-2",))]
 
 
 def line(index, form, head, label="dep"):
@@ -25,14 +18,10 @@ def line(index, form, head, label="dep"):
 def test_written_sentences_can_be_read_back(tmp_path):
     path = tmp_path / "some.conllu"
     write_blocks(path, SENTENCES)
-    assert [(each.rows, each.comments) for each in read_blocks(path)] == [
-        (each.rows, each.comments) for each in SENTENCES
-    ]
-    assert all(
-        len(each.split("\t")) == 10
-        for each in path.read_text("utf8").split("\n")
-        if each and each[0] != "#"
-    )
+    for found, sentence in zip(read_blocks(path), SENTENCES, strict=True):
+        assert (found.rows, found.comments) == (sentence.rows, sentence.comments)
+    lines = path.read_text("utf8").split("\n")
+    assert {len(each.split("\t")) for each in lines if each and each[0] != "#"} == {10}
 
 
 @pytest.mark.parametrize(
@@ -46,10 +35,9 @@ def test_written_sentences_can_be_read_back(tmp_path):
     ],
 )
 def test_heads_that_do_not_form_a_tree_are_reported(write, heads, problem):
-    text = "0.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_\n"
-    (sentence,) = read_blocks(
-        write(text + "".join(line(i, "a", head) for i, head in enumerate(heads, 1)))
-    )
+    text = "0.1\t_" + "\t_" * 8 + "\n1-2\tau" + "\t_" * 8 + "\n"
+    text += "".join(line(i, "a", head) for i, head in enumerate(heads, 1))
+    (sentence,) = read_blocks(write(text))
     assert sentence.problem == problem
     assert sentence.complete().problem is None
 
@@ -77,9 +65,8 @@ def test_all_labels_may_be_missing(write, labels, problem):
 )
 def test_errors_name_the_line_of_malformed_files(write, text, number, problem):
     path = write(text)
-    with pytest.raises(
-        ValueError, match=re.escape(f"'{path}', line {number}: ") + ".*" + re.escape(problem)
-    ):
+    named = re.escape(f"'{path}', line {number}: ")
+    with pytest.raises(ValueError, match=named + ".*" + re.escape(problem)):
         list(read_blocks(path))
 
 

@@ -126,9 +126,8 @@ POOLS = {
 
 #: The settings of Buys & Blunsom's model, which is trained faster than the default.
 _PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg")
-PAPER = load_model_from_config(_PAPER, auto_fill=True).config.interpolate()["components"][
-    "hpyp_parser"
-]
+_FILLED = load_model_from_config(_PAPER, auto_fill=True).config.interpolate()
+PAPER = _FILLED["components"]["hpyp_parser"]
 PAPER["model"]["unknown_words"] = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
 del PAPER["factory"]
 

@@ -79,12 +79,13 @@ def test_estimates_are_at_least_the_beam_sum(model, sentences):
     assert found.log_prob > sums(model, sentences, EVERYTHING).sum() - 4 * found.variance**0.5
 
 
+def figures_of(model, sentences, **settings):
+    found = [estimate(model, sentences, **settings, seed=seed) for seed in range(12)]
+    return [Perplexity.total(scores).to_dict() for scores in found]
+
+
 def test_standard_error_matches_the_spread_of_independent_estimates(model, sentences):
-    found = [
-        Perplexity.total(estimate(model, sentences, particles=20, replicates=10, seed=seed))
-        for seed in range(12)
-    ]
-    figures = [one.to_dict() for one in found]
+    figures = figures_of(model, sentences, particles=20, replicates=10)
     spread = np.std([one["log_prob_per_prediction"] for one in figures], ddof=1)
     stated = np.mean([one["standard_error"] for one in figures])
     # The standard deviation of forty values has a standard error of about 1 / sqrt(78) of itself.
@@ -98,9 +99,7 @@ def test_estimates_are_right_on_average_after_bias_correction(model, monkeypatch
         return np.log(rng.gamma(5.0, 0.2))
 
     monkeypatch.setattr(perplexity, "sample_derivation", drawn)
-    texts, how = [["stop"]] * 500, {"particles": 1, "replicates": 20}
-    found = [Perplexity.total(estimate(model, texts, **how, seed=seed)) for seed in range(12)]
-    figures = [one.to_dict() for one in found]
+    figures = figures_of(model, [["stop"]] * 500, particles=1, replicates=20)
     log_probs = np.array([one["log_prob_per_prediction"] for one in figures])
     error = log_probs.std(ddof=1) / 12**0.5
     assert log_probs.mean() < -4 * error
@@ -108,11 +107,9 @@ def test_estimates_are_right_on_average_after_bias_correction(model, monkeypatch
 
 
 def test_an_unlexicalised_model_raises_an_error(toy):
-    silent = toy.trained(predict_tags=False, word=[], sweeps=1)
-    for scores in (
-        reader_for(silent).perplexity([["stop"]]),
-        estimate(toy.parser(silent).joint, [["stop"]], particles=2, replicates=2),
-    ):
+    reader = reader_for(toy.trained(predict_tags=False, word=[], sweeps=1))
+    estimates = estimate(reader.model, [["stop"]], particles=2, replicates=2)
+    for scores in (reader.perplexity([["stop"]]), estimates):
         with pytest.raises(ValueError, match="no probability to words"):
             list(scores)
 
@@ -132,10 +129,8 @@ def test_sums_do_not_depend_on_later_words(model):
 def test_beam_sums_are_lower_bounds_for_any_search(model, sentences):
     few = Search(particles=3, stack_penalty=0.5)
     everything = EVERYTHING._replace(labels_per_arc=100, tags_per_word=100, tag_threshold=0.0)
-    found, more, most = (
-        sums(model, sentences, search)
-        for search in (few, reading_search(few, 3), reading_search(everything, 100_000))
-    )
+    searches = few, reading_search(few, 3), reading_search(everything, 100_000)
+    found, more, most = (sums(model, sentences, search) for search in searches)
     assert np.all(found <= most + 1e-9)
     assert np.all(more <= most + 1e-9)
     assert np.any(more != found)

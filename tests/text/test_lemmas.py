@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 
 from spacy_hpyp.text.lemmas import LemmaRules
 
-words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12).filter(
-    lambda word: "\t" not in word
-)
+words = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 
 
 @given(form=words, lemma=words)

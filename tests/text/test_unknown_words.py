@@ -66,10 +66,7 @@ def test_the_tag_of_the_lower_case_form_gives_the_most_specific_class(rule):
         ("mes", "LOW-s LOW"),
         ("à", "LOW-à LOW"),
         ("Она", "CYRILLIC-CAP-а CYRILLIC-CAP"),
-        (
-            "Москва",
-            "CYRILLIC-CAP-сква CYRILLIC-CAP-ква CYRILLIC-CAP-ва CYRILLIC-CAP-а CYRILLIC-CAP",
-        ),
+        ("Мост", "CYRILLIC-CAP-ост CYRILLIC-CAP-ст CYRILLIC-CAP-т CYRILLIC-CAP"),
         ("она", "CYRILLIC-LOW-а CYRILLIC-LOW"),
         ("СССР", "CYRILLIC-CAPS-сср CYRILLIC-CAPS-ср CYRILLIC-CAPS-р CYRILLIC-CAPS"),
         ("中文", "CJK-LOW-文 CJK-LOW"),
@@ -149,13 +146,8 @@ def test_signatures_of_capitalized_words_tell_whether_lower_case_is_known():
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
 def test_rules_can_be_pickled(form, tag):
-    for rule in (
-        one_unknown_word(),
-        ENGLISH,
-        UNIVERSAL,
-        SIGNATURES,
-        universal_unknown_words(suffix_length=2),
-    ):
+    few = universal_unknown_words(suffix_length=2)
+    for rule in (one_unknown_word(), ENGLISH, UNIVERSAL, SIGNATURES, few):
         assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
 
 

@@ -81,11 +81,8 @@ def test_small_classes_are_replaced_by_more_general_ones():
 
 
 def test_the_rule_receives_the_usual_tag_of_the_lower_case_form():
-    vocabulary = collect(
-        [("run", NN), ("run", VB), ("run", VB)],
-        [("Run", VB), ("Zenobia", NNP), ("qualm", NN)],
-        rule=with_lower_tag,
-    )
+    rare = [("Run", VB), ("Zenobia", NNP), ("qualm", NN)]
+    vocabulary = collect([("run", NN), ("run", VB), ("run", VB)], rare, rule=with_lower_tag)
     assert set(vocabulary.classes) == {UNKNOWN, "lower:VB", "lower:"}
     assert class_of(vocabulary, "RUN") == "<lower:VB>"
     assert class_of(vocabulary, "Qualm") == "<lower:>"
@@ -93,8 +90,8 @@ def test_the_rule_receives_the_usual_tag_of_the_lower_case_form():
 
 @pytest.mark.parametrize("open_class_below", [0, 3, 4, 100])
 def test_open_classes_are_added_only_to_rare_words(open_class_below):
-    sentences = [[("walk", VB)] * 3, [("rare", NN), ("Zenobia", NNP), ("seldom", NN)]]
-    vocabulary = collect(*sentences, open_class_below=open_class_below)
+    rare = [("rare", NN), ("Zenobia", NNP), ("seldom", NN)]
+    vocabulary = collect([("walk", VB)] * 3, rare, open_class_below=open_class_below)
     expected = [VB, NN, NNP] if open_class_below > 3 else [VB]
     assert candidates(vocabulary, vocabulary.number("walk")) == expected
 
@@ -116,15 +113,12 @@ def test_tags_with_hardly_any_rare_words_are_not_open_classes():
 
 
 def observing(*sentences, **options):
-    return collect(
-        *times(5, "dog", NN), *sentences, **{"observed": True, "min_class_count": 2, **options}
-    )
+    options = {"observed": True, "min_class_count": 2, **options}
+    return collect(*times(5, "dog", NN), *sentences, **options)
 
 
 def test_forms_of_words_generated_by_class_are_observed():
-    classes = {
-        word: WordClass("01", word, 1) for word in ("cat", "cow", "run", "rot", "car", "rat")
-    }
+    classes = {word: WordClass("01", word, 1) for word in "cat cow run rot car rat".split()}
     words = [(word, NN) for word in ("cat", "cow")]
     words += [(word, VB) for word in ("run", "rot", "dip", "dot", "rap")]
     vocabulary = observing(words, rule=ClassedRule(by_shape, classes), min_class_count=2)
@@ -191,11 +185,8 @@ def pairs_of(vocabulary):
 
 
 WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
-SENTENCES = st.lists(
-    st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5),
-    min_size=1,
-    max_size=12,
-)
+TOKENS = st.tuples(WORDS, st.integers(0, len(TAGS) - 1))
+SENTENCES = st.lists(st.lists(TOKENS, min_size=1, max_size=5), min_size=1, max_size=12)
 OPTIONS = st.fixed_dictionaries(
     {
         "rule": st.sampled_from([by_shape, english_unknown_words(), universal_unknown_words()]),

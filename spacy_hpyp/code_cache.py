@@ -25,10 +25,8 @@ def cache_directory() -> str | None:
     folders = {file.parent for file, source in sources.items() if b"\n@jit" in source}
     stamp = sha256(b"".join(source for file, source in sources.items() if file.parent in folders))
     name = f"spacy_hpyp-numba-{numba.__version__}-{stamp.hexdigest()[:16]}"
-    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
-    places = [
-        place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]
-    ]
+    configured, usual = numba.config.CACHE_DIR, (_PACKAGE / "__pycache__", Path.home() / ".cache")
+    places = [place / name for place in ([Path(configured)] if configured else usual)]
     for place in places:
         with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)

@@ -56,9 +56,8 @@ class StoredModel(ABC):
 
     def to_bytes(self) -> bytes:
         """Serialize all that training needs to go on, but for parameters of the thinc Model."""
-        return dump(
-            {"fixed": self._fixed(), "learned": self._write() if self.is_initialized else {}}
-        )
+        learned = self._write() if self.is_initialized else {}
+        return dump({"fixed": self._fixed(), "learned": learned})
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
         """Read what `to_bytes` wrote; the bytes are trusted.

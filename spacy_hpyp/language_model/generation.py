@@ -55,17 +55,12 @@ def generate_docs(
     threads: int,
 ) -> Iterator[Doc]:
     """Draw sentences from a model, each as a Doc with its tags and tree, and log-probabilities and
-    surprisals as after parsing.
-
-    seed (int): Fixes the sentences. The first ones are the same for every count.
-    search (Search): The search that sums up the sentences' probabilities.
-    RAISES (ValueError): If no sentence that is short enough is found.
+    surprisals as after parsing, which `search` sums up. The seed fixes the sentences; the first
+    ones are the same for every count. RAISES (ValueError): If no sentence is short enough.
     """
     search = search._replace(marginals=False, consensus=False)
     for numbers in minibatch(range(count), _BATCH):
-        drawn = [
-            _draw(model, max_length, np.random.default_rng([seed, number])) for number in numbers
-        ]
+        drawn = [_draw(model, max_length, [seed, number]) for number in numbers]
         blocks = sentence_blocks([one.words for one in drawn])
         offsets = blocks.offsets
         # The beam sums up the probabilities of the words. The trees are those drawn.
@@ -120,12 +115,9 @@ def _opens(word: str) -> bool:
     return word == _BEGIN_QUOTE or is_elided or is_mark
 
 
-def _draw(model: JointModel, max_length: int, rng: np.random.Generator) -> Derivation:
-    drawn = Derivation(
-        actions=np.empty(2 * max_length, dtype=np.int32),
-        tags=np.empty(max_length, dtype=np.int32),
-        words=np.empty(max_length, dtype=np.int32),
-    )
+def _draw(model: JointModel, max_length: int, seed: list[int]) -> Derivation:
+    rng, sizes = np.random.default_rng(seed), (2 * max_length, max_length, max_length)
+    drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in sizes))
     frozen, work = model.frozen, new_workspace(model.frozen, remembered=1)
     for _ in range(ATTEMPTS):
         if n := draw_sentence(frozen, work, rng, drawn):

@@ -107,11 +107,10 @@ def measure_beams(
     values = [np.empty((0, width))]
     for beams in _follow(model, blocks, search, threads, parses=False):
         words = range(len(beams.size))
+        following = beams.entropy_next
         analyses = [0.0, *(entropy_of(_analyses(beams, word)[0]) for word in words)]
-        pairs = [
-            np.stack([of[:-1], of[1:]], axis=1) for of in (beams.entropy_next, np.array(analyses))
-        ]
-        values.append(np.concatenate([*pairs, beams.structure], axis=1))
+        columns = following[:-1], following[1:], analyses[:-1], analyses[1:]
+        values.append(np.column_stack([*columns, beams.structure]))
     of_words, found, layout = np.concatenate(values), [], encoded.layout
     for doc, words, token in zip(docs, layout.words, layout.tokens):
         of_tokens = np.zeros((len(doc), width))
@@ -156,35 +155,27 @@ def _analyses(beams: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.
 def _increment(model: JointModel, beams: Increments, token: list[int], k: int) -> Increment:
     """Return the beam after the last of some words at `token`, with k parses and next words."""
     count = len(token)
-    probability, log_prob, derivation = _analyses(beams, count - 1)
+    analyses, columns = _analyses(beams, count - 1), (beams.tags, beams.heads, beams.labels)
     parses, names = [], [label.split(nonproj.DELIMITER)[0] for label in model.labels]
-    for p, value, i in zip(
-        *(values[:k].tolist() for values in (probability, log_prob, derivation))
-    ):
-        heads, labels, tags = (
-            column[count - 1, i, :count].tolist()
-            for column in (beams.heads, beams.labels, beams.tags)
+    for probability, log_prob, i in zip(*(each[:k].tolist() for each in analyses)):
+        tags, heads, labels = (column[count - 1, i, :count].tolist() for column in columns)
+        parse = PartialParse(
+            probability,
+            log_prob,
+            tags=[model.tags[tag] for tag in tags],
+            heads=[None if head == OPEN else token[head] for head in heads],
+            deps=[names[label] if label >= 0 else "" for label in labels],
+            stack=[token[j] for j, head in enumerate(heads) if head == OPEN],
         )
-        parses.append(
-            PartialParse(
-                p,
-                value,
-                tags=[model.tags[tag] for tag in tags],
-                heads=[None if head == OPEN else token[head] for head in heads],
-                deps=[names[label] if label >= 0 else "" for label in labels],
-                stack=[token[j] for j, head in enumerate(heads) if head == OPEN],
-            )
-        )
-    expected = beams.expected[count]
-    vocabulary = model.vocabulary
-    best = np.argsort(-expected, kind="stable")[:k].tolist()
+        parses.append(parse)
+    expected, vocabulary = beams.expected[count], model.vocabulary
+    best = np.argsort(-expected, kind="stable")[:k]
+    words = [vocabulary.name(i) if i < len(vocabulary) else "" for i in best.tolist()]
     return Increment(
         token=token[-1],
         words=token,
         entropy_next=float(beams.entropy_next[count]),
-        entropy_analyses=float(entropy_of(probability)),
-        next_words=[
-            (vocabulary.name(i) if i < len(vocabulary) else "", float(expected[i])) for i in best
-        ],
+        entropy_analyses=float(entropy_of(analyses[0])),
+        next_words=list(zip(words, expected[best].tolist())),
         parses=parses,
     )

@@ -58,10 +58,8 @@ class Scores:
 
     def words_after(self, context: int) -> list[int]:
         """Return the places of words that begin at character `context` or later."""
-        starts = self.spans[:, 0].tolist()
-        return [
-            i for i, token in enumerate(self.doc) if starts[i] >= context and not token.is_space
-        ]
+        words = zip(self.doc, self.spans[:, 0].tolist())
+        return [token.i for token, start in words if start >= context and not token.is_space]
 
 
 class Coverage:

@@ -82,9 +82,8 @@ class FormRows(dict[str, bytes]):
         for form in forms:
             if form not in self:
                 self[form] = np.fromiter(find(form), dtype=np.uint32, count=self._columns).tobytes()
-        return np.frombuffer(b"".join([self[form] for form in forms]), dtype=np.int32).reshape(
-            -1, self._columns
-        )
+        rows = np.frombuffer(b"".join([self[form] for form in forms]), dtype=np.int32)
+        return rows.reshape(-1, self._columns)
 
 
 def class_symbols(path: str) -> list[int]:

@@ -101,9 +101,8 @@ def _find_gains(clustering, count, itself, beside, gain):
     for own in range(len(gain)):
         more = beside[0, own] + beside[1, own] + itself
         n, total = clustering.pairs[0, own, own], clustering.total[own]
-        gain[own] = (
-            _f(table, n + more) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
-        )
+        gain[own] = _f(table, n + more) - _f(table, n)
+        gain[own] -= 2.0 * (_f(table, total + count) - _f(table, total))
     for side in range(2):
         for other in np.flatnonzero(beside[side]):
             more = beside[side, other]

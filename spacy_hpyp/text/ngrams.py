@@ -55,9 +55,8 @@ def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
 
     def added() -> tuple[np.ndarray, np.ndarray]:
         own = _rows(np.array(waiting, dtype=np.int32), order)
-        return add_up(
-            np.concatenate([rows, own]), np.append(counts, np.ones(len(own), dtype=np.int64))
-        )
+        ones = np.ones(len(own), dtype=np.int64)
+        return add_up(np.concatenate([rows, own]), np.append(counts, ones))
 
     for words in sentences:
         if words:

@@ -11,8 +11,7 @@ is among rare words. A rare word that is generated as one of a class of words of
 form observed, too.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -87,20 +86,12 @@ class SeenForms(NamedTuple):
     seen: SeenTags
 
     @classmethod
-    def learn(cls, rare: Sequence[tuple[Sequence[str], int]], least: int, tags: int) -> "SeenForms":
-        """Count forms, and choose the smoothing.
-
-        rare (Sequence[tuple[Sequence[str], int]]): The names of the form of each token, the most
-            telling first, and its tag. Those seen less than `least` times give way to the others.
-        """
-        sizes = Counter(name for names, _ in rare for name in names)
-        tokens = [
-            (tag, next((name for name in names if sizes[name] >= least), names[-1]))
-            for names, tag in rare
-            if names
-        ]
-        names = sorted({name for _, name in tokens})
-        pairs = [(tag, names.index(name)) for tag, name in tokens]
+    def learn(
+        cls, forms: Mapping[str, str], rare: Mapping[str, Sequence[int]], tags: int
+    ) -> "SeenForms":
+        """Choose the smoothing, given the form of each rare word, and the tags of its tokens."""
+        names = sorted(set(forms.values()))
+        pairs = [(tag, names.index(name)) for word, name in forms.items() for tag in rare[word]]
         return cls(names, SeenTags.learn(pairs, tags, len(names)))
 
     def given(self, tags: int) -> np.ndarray:

@@ -7,7 +7,8 @@ can only be compared if they generate the same words.
 """
 
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 
 #: (form, tag of its lower-case form or "") -> class names, best first
@@ -61,6 +62,22 @@ def one_unknown_word() -> UnknownWordRule:
 def unknown_words(lang: str) -> UnknownWordRule:
     """Return the English rule for "en", the universal one for other languages."""
     return english_unknown_words() if lang == "en" else universal_unknown_words()
+
+
+def frequent_names(
+    names_of: Callable[[str], Sequence[str]], counts: Mapping[str, int], least: int
+) -> Iterator[tuple[str, str]]:
+    """Yield each word that has names, with the first one of at least so many tokens, or its last.
+
+    names_of (Callable): Returns the names of a word, the most specific first.
+    counts (Mapping[str, int]): The number of tokens of each word.
+    """
+    sizes: Counter[str] = Counter()
+    for word, count in counts.items():
+        sizes.update(dict.fromkeys(names_of(word), count))
+    for word in counts:
+        if names := names_of(word):
+            yield word, next((name for name in names if sizes[name] >= least), names[-1])
 
 
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other

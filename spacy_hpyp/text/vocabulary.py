@@ -12,7 +12,7 @@ import numpy as np
 from ..compiled import NONE
 from .folding import fold
 from .tag_history import SeenForms, SeenTags
-from .unknown_words import UnknownWordRule
+from .unknown_words import UnknownWordRule, frequent_names
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
 UNKNOWN = "UNKNOWN"
@@ -173,18 +173,15 @@ class Vocabulary:
         def classes_of(word: str) -> list[str]:
             lower = word.lower()
             usual = by_word.get(lower) if lower != word else None
-            return settings.rule(word, tags[by_frequency(usual)[0]] if usual else "")
+            return [*settings.rule(word, tags[by_frequency(usual)[0]] if usual else ""), UNKNOWN]
 
-        sizes: Counter[str] = Counter()
+        totals = {word: found.total() for word, found in rare.items()}
+        by_class: dict[str, Counter[int]] = {UNKNOWN: Counter()}
         # New words belong to open classes, which are the tags of rare words.
         rare_tags: Counter[int] = Counter()
-        for word, found in rare.items():
-            sizes.update({name: found.total() for name in classes_of(word)})
-            rare_tags.update(found)
-        by_class: dict[str, Counter[int]] = {UNKNOWN: Counter()}
-        for word, found in rare.items():
-            names = (name for name in classes_of(word) if sizes[name] >= settings.min_class_count)
-            by_class.setdefault(next(names, UNKNOWN), Counter()).update(found)
+        for word, name in frequent_names(classes_of, totals, settings.min_class_count):
+            by_class.setdefault(name, Counter()).update(rare[word])
+            rare_tags.update(rare[word])
         classes = [UNKNOWN, *sorted(name for name in by_class if name != UNKNOWN)]
         least = max(1.0, _OPEN_CLASS_SHARE * rare_tags.total())
         every = range(len(tags))
@@ -203,8 +200,8 @@ class Vocabulary:
         seen_again = _seen_again(counts.values(), max(2, settings.min_count))
         forms, of_form = None, getattr(settings.rule, "rule", None)
         if of_form is not None:
-            tokens = [(of_form(word, ""), tag) for word, own in tags_of.items() for tag in own]
-            forms = SeenForms.learn(tokens, settings.min_class_count, len(tags))
+            named = frequent_names(lambda word: of_form(word, ""), totals, settings.min_class_count)
+            forms = SeenForms.learn(dict(named), tags_of, len(tags))
         observed = tags_of, SeenTags.learn(seen_again, len(tags)), forms
         return cls(known, classes, tags, offsets, flat, settings.rule, *observed)
 

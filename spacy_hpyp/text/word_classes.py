@@ -24,7 +24,7 @@ from spacy.vocab import Vocab
 from .exchange import count_bigrams, exchange, hierarchy
 from .folding import fold
 from .ngrams import count_ngrams
-from .unknown_words import UnknownWordRule, universal_unknown_words
+from .unknown_words import UnknownWordRule, frequent_names, universal_unknown_words
 from .vocabulary import by_frequency
 
 _looks = universal_unknown_words(suffix_length=3)
@@ -179,7 +179,8 @@ def learn_classes(
     counts = inside.copy()
     for word, count in first.items():
         counts[begun[word]] += count
-    names = _names(counts, min_count)
+    rare = {word: count for word, count in counts.items() if count < min_count}
+    names = {word: word for word in counts} | dict(frequent_names(_looks_of, rare, min_count))
     known: Counter[str] = Counter()
     for word, count in counts.items():
         known[names[word]] += count
@@ -202,17 +203,3 @@ def learn_classes(
         WordClass(paths[own], word, count)
         for own, word, count in zip(of_word[1:].tolist(), words[1:], bigrams.count[1:].tolist())
     ]
-
-
-def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
-    """Return the name that each word is known by: itself, or its looks, if enough words have
-    them.
-    """
-    looks = {word: _looks_of(word) for word, count in counts.items() if count < min_count}
-    sizes: Counter[str] = Counter()
-    for word, names in looks.items():
-        sizes.update({name: counts[word] for name in names})
-    return {word: word for word in counts} | {
-        word: next((name for name in names if sizes[name] >= min_count), names[-1])
-        for word, names in looks.items()
-    }

@@ -125,9 +125,8 @@ class Block:
 def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block:
     """Make a sentence of words."""
     rows = [
-        [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel]
-        + [EMPTY] * 2
-        for i, word in enumerate(words, start=1)
+        [str(i), form, EMPTY, upos, xpos, EMPTY, str(head), deprel, EMPTY, EMPTY]
+        for i, (form, upos, xpos, head, deprel) in enumerate(words, start=1)
     ]
     return Block(0, [*comments], rows, len(rows))
 

@@ -14,15 +14,11 @@ _SPREAD, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63)
 
 @struct
 class Memo(NamedTuple):
-    """Finished lists of outcomes by key; keys in one slot displace each other.
+    """Finished lists of outcomes by key; keys in one slot displace each other."""
 
-    fingerprint (uint64[2**i]): Fingerprints of the keys; 0 for none.
-    outcome (int32[2**i, best]), probability (float64[2**i, best]): The results.
-    """
-
-    fingerprint: np.ndarray
-    outcome: np.ndarray
-    probability: np.ndarray
+    fingerprint: np.ndarray  # uint64[2**i]: those of the keys; 0 for none
+    outcome: np.ndarray  # int32[2**i, best]
+    probability: np.ndarray  # float64[2**i, best]
 
 
 @jitable

@@ -44,18 +44,13 @@ def next_distributions(franchise, rows):
 
 
 class NGramVocabulary(NamedTuple):
-    """A vocabulary with its rule for unknown words, its tokenizer, and perhaps its spelling.
-
-    unknown_words (dict[str, Any]): The rule as a block of a config, {"@misc": name, ...}.
-    lang (str): The language code of the tokenizer that the words come from.
-    tokenizer (bytes): A learned tokenizer; empty for spaCy's tokenizer of the language.
-    """
+    """A vocabulary with its rule for unknown words, its tokenizer, and perhaps its spelling."""
 
     vocabulary: Vocabulary
-    unknown_words: dict[str, Any]
-    lang: str
+    unknown_words: dict[str, Any]  # The rule as a block of a config, {"@misc": name, ...}
+    lang: str  # The language code of the tokenizer that the words come from
     spelling: Spelling | None = None
-    tokenizer: bytes = b""
+    tokenizer: bytes = b""  # A learned tokenizer; empty for spaCy's tokenizer of the language
 
 
 def collect_vocabulary(
@@ -72,8 +67,7 @@ def collect_vocabulary(
     sentences (Iterable[Sequence[str]]): The words of each sentence, in any order.
     lang (str): The language code. The classes are those of `spacy-hpyp.EnglishSignatures.v1` for
         "en", else of `spacy-hpyp.UnknownWords.v1`.
-    min_count (int): Words seen less often are known by their class only.
-    min_class_count (int): Classes seen less often give way to more general ones.
+    min_count (int), min_class_count (int): See `VocabularySettings`.
     spelling (bool): Whether to learn how rare words are spelled: an open vocabulary.
     seed (int): Fixes the spelling.
     RAISES (ValueError): If a threshold is not a whole number of at least 1, or there are no words.

@@ -32,12 +32,9 @@ _LABELS = 3
 
 
 def reading_search(search: Search, particles: int | None = None) -> Search:
-    """Return a search that predicts each word from the words before it alone.
-
-    In running text it sums over all places where sentences may end, see
-    `arc_standard.particle_filter`.
-
-    particles (int | None): The number of particles. By default the parser's, but at least 5,000.
+    """Return a search that predicts each word from the words before it alone, with as many
+    particles; by default with the parser's, but at least 5,000. In running text it sums over all
+    places where sentences may end, see `arc_standard.particle_filter`.
     """
     return search._replace(
         particles=max(search.particles, _PARTICLES) if particles is None else particles,
@@ -50,23 +47,15 @@ def reading_search(search: Search, particles: int | None = None) -> Search:
 
 
 class Perplexity(NamedTuple):
-    """The score of a text, or of one of its sentences.
+    """The score of a text, or of one of its sentences."""
 
-    log_prob (float): The log-probability of the words and of the ends of sentences, in nats.
-    words, unknown, sentences (int): The numbers of words, of words that the model knows by their
-        class only, and of sentences.
-    characters (int): The number of characters of the words.
-    variance (float): The variance of `log_prob` if it is an estimate, else 0.
-    spelling (float | None): The part of `log_prob` of letters; None with a closed vocabulary.
-    """
-
-    log_prob: float
+    log_prob: float  # Of the words and the ends of sentences, in nats
     words: int
-    unknown: int
+    unknown: int  # The number of words that the model knows by their class only
     sentences: int
-    characters: int
-    variance: float
-    spelling: float | None
+    characters: int  # The number of characters of the words
+    variance: float  # The variance of `log_prob` if it is an estimate, else 0
+    spelling: float | None  # The part of `log_prob` of letters; None with a closed vocabulary
 
     @classmethod
     def total(cls, sentences: Iterable["Perplexity"]) -> "Perplexity":

@@ -36,25 +36,19 @@ _PUNCTUATION = {
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of the n words of a text. Those of white space mean nothing.
+    """Scores of the n words of a text. Those of white space mean nothing."""
 
-    doc (Doc): Its tokens are the words.
-    spans (int64[n, 2]): Where each begins and ends in the text. Words of one token that do not
-        spell it have the span of the token.
-    summed (dict[str, float64[n]]): Additive columns: surprisals in bits, log_prob in nats, arcs.
-    classes (list[str]): The classes of words that the model does not know, "" for the others.
-    tags (list[str] | None): Their tags, if the model finds tags.
-    entropies (dict[str, float64[n, 2]]): By name, before and after each word, in bits.
-    stack_depth (float64[n] | None): The expected number of words on the stack after each word.
-    """
-
-    doc: Doc
+    doc: Doc  # Its tokens are the words
+    # int64[n, 2]: where each begins and ends in the text. Words of one token that do not spell it
+    # have the span of the token.
     spans: np.ndarray
+    # float64[n]: additive columns, namely surprisals in bits, log_prob in nats, and arcs.
     summed: dict[str, np.ndarray]
-    classes: list[str]
-    tags: list[str] | None = None
+    classes: list[str]  # The classes of words that the model does not know, "" for the others
+    tags: list[str] | None = None  # Their tags, if the model finds tags
+    # float64[n, 2]: before and after each word, in bits.
     entropies: dict[str, np.ndarray] = field(default_factory=dict)
-    stack_depth: np.ndarray | None = None
+    stack_depth: np.ndarray | None = None  # float64[n]: expected words on the stack after each word
 
     def words_after(self, context: int) -> list[int]:
         """Return the places of words that begin at character `context` or later."""

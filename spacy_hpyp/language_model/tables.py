@@ -45,24 +45,17 @@ _WINDOW = 1000
 
 
 class Passage(NamedTuple):
-    """A text that is read by itself.
-
-    columns (dict[str, Any]): The columns of all of its rows, such as its item and condition.
-    name (str): Its name in errors.
-    offset (int): The number of characters of the file before it, or minus `context` for stimuli.
-    ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty without any.
-    rows (tuple[tuple[int, dict[str, Any], str], ...]): The rows of a table of words: the region,
-        from 1, or 0 for a row without a word; the columns; and the name in errors.
-    context (int): The number of characters at the beginning that are read, but have no rows.
-    """
+    """A text that is read by itself. Places in it count characters."""
 
     text: str
-    columns: Row
-    name: str
-    offset: int = 0
-    ends: tuple[int, ...] = ()
+    columns: Row  # The columns of all of its rows, such as its item and condition
+    name: str  # Its name in errors
+    offset: int = 0  # The characters of the file before it, or minus `context` for stimuli
+    ends: tuple[int, ...] = ()  # The ends of its regions
+    # The rows of a table of words: the region, from 1, or 0 for a row without a word; the columns;
+    # and the name in errors.
     rows: tuple[tuple[int, Row, str], ...] = ()
-    context: int = 0
+    context: int = 0  # The characters at the beginning that are read, but have no rows
 
 
 def is_table(path: Path) -> bool:

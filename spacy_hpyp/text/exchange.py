@@ -27,34 +27,24 @@ _SURELY = 1e-9
 
 
 class Bigrams(NamedTuple):
-    """Counts of adjacent words.
-
-    count (int64[words]): The count of each word in the text; the first is the border of sentences.
-    offsets (int64[2, words + 1]), others (int32[2, *]), often (int64[2, *]): The words after each
-        word with their counts, and those before.
+    """Counts of words, the first of which is the border of sentences, and of those after each word
+    (the first of two rows) and before it.
     """
 
-    count: np.ndarray
-    offsets: np.ndarray
-    others: np.ndarray
-    often: np.ndarray
+    count: np.ndarray  # int64[words]
+    offsets: np.ndarray  # int64[2, words + 1]: where the words beside each begin
+    others: np.ndarray  # int32[2, *]: these words
+    often: np.ndarray  # int64[2, *]: their counts
 
 
 class _Clustering(NamedTuple):
-    """Words in classes.
+    """Words in classes."""
 
-    of_word (int32[words]): The class of each word.
-    size, total (int64[classes]): The number of words in each, and their count in the text.
-    pairs (int64[2, classes, classes]): The count of pairs of classes, the first index being that of
-        the first word; and transposed.
-    table (float64[*]): f of the first numbers.
-    """
-
-    of_word: np.ndarray
-    size: np.ndarray
-    total: np.ndarray
-    pairs: np.ndarray
-    table: np.ndarray
+    of_word: np.ndarray  # int32[words]: the class of each
+    size: np.ndarray  # int64[classes]: the number of words in each
+    total: np.ndarray  # int64[classes]: their count in the text
+    pairs: np.ndarray  # int64[2, first class, second class]: the count of each pair; transposed
+    table: np.ndarray  # float64[*]: f of the first numbers
 
 
 def count_bigrams(first: np.ndarray, second: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:

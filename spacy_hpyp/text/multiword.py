@@ -38,21 +38,14 @@ _WHOLE = -1
 
 
 class Rule(NamedTuple):
-    """How a token comes apart. All characters are in lower case.
+    """How a token comes apart. All characters are in lower case."""
 
-    prefix, suffix (str): The parts of the token before and after the stem; of a token
-        without a stem, all of it is the prefix.
-    stem (int): Which of its words the stem is, or -1 if none is.
-    before, after (str): The replacements of these parts.
-    others (tuple[str, ...]): The other words.
-    """
-
-    prefix: str
-    suffix: str
-    stem: int
-    before: str
-    after: str
-    others: tuple[str, ...]
+    prefix: str  # The part of the token before the stem; all of a token without one
+    suffix: str  # The part after the stem
+    stem: int  # Which of the words the stem is, or -1 if none is
+    before: str  # The replacement of the prefix
+    after: str  # The replacement of the suffix
+    others: tuple[str, ...]  # The other words
 
     @classmethod
     def of(cls, token: str, words: Sequence[str]) -> "Rule":

@@ -11,16 +11,11 @@ _WAITING = 1 << 22
 
 
 class NGrams(NamedTuple):
-    """The different n-grams of a text.
+    """The different n-grams of a text, sorted."""
 
-    words (list[str]): Different words, sorted, after "" for the border of sentences.
-    rows (int32[m, n]), counts (int64[m]): Different n-grams, sorted: the numbers of their words,
-        the last word first; and the count of each.
-    """
-
-    words: list[str]
-    rows: np.ndarray
-    counts: np.ndarray
+    words: list[str]  # Different words, sorted, after "" for the border of sentences
+    rows: np.ndarray  # int32[m, n]: the numbers of the words of each n-gram, the last word first
+    counts: np.ndarray  # int64[m]: the count of each
 
     def tokens(self) -> Iterator[list[str]]:
         """Yield for each word but the border a list of as many copies as the text has."""

@@ -37,17 +37,13 @@ _OFTEN = (2, 5, 50)
 
 
 class Segments(NamedTuple):
-    """The tokens of a text. All positions are in characters.
+    """The tokens of a text. All positions are in characters."""
 
-    starts, ends (int64[tokens]): Where they begin and end.
-    cuts (int64[*]): Where words inside tokens end, but for the last word of each token.
-    probability (float32[tokens]): The probability that a sentence ends with each; in annotated text
-        0, 1, or NaN if it is unknown.
-    """
-
-    starts: np.ndarray
-    ends: np.ndarray
-    cuts: np.ndarray
+    starts: np.ndarray  # int64[tokens]
+    ends: np.ndarray  # int64[tokens]
+    cuts: np.ndarray  # int64[*]: ends of the words inside tokens, but for the last of each token
+    # float32[tokens]: the probability that a sentence ends with each; in annotated text 0, 1, or
+    # NaN if it is unknown.
     probability: np.ndarray
 
 

@@ -61,46 +61,29 @@ _FIRST_OF_SENTENCES = 1 + TOKEN_TEMPLATES + CLASS_TEMPLATES
 
 @struct
 class Weights(NamedTuple):
-    """A trained model, and what it knows of words.
+    """A trained model, and what it knows of words: an open hash table of them."""
 
-    weight (float32[places, outcomes]): Weights of hashed features; `places` is a power of two.
-    words (int64[*]), often (int8[*]): Hashes of known words in lower case, and their frequency in
-        steps: an open hash table whose size is a power of two, 0 where it is empty.
-    of_class (uint8[*]): The class of each of these words, 0 for none; empty without word classes.
-    joins (bool[kinds, kinds]): Kinds of characters around white space within tokens.
-    """
-
-    weight: np.ndarray
-    words: np.ndarray
-    often: np.ndarray
-    of_class: np.ndarray
-    joins: np.ndarray
+    weight: np.ndarray  # float32[places, outcomes], of hashed features; `places` is a power of two
+    words: np.ndarray  # int64[power of two]: hashes of known words in lower case; 0 where empty
+    often: np.ndarray  # int8[*]: the frequency of each in steps
+    of_class: np.ndarray  # uint8[*]: the class of each, 0 for none; empty without word classes
+    joins: np.ndarray  # bool[kinds, kinds]: of characters around white space within tokens
 
 
 @struct
 class PaddedText(NamedTuple):
-    """A composed text with margins, of n characters.
+    """A composed text with margins, of n characters."""
 
-    place (int64[n + 1]): Position of each character, and of the end, in the given text.
-    lower, kind (int64[n]): Each character in lower case, and its kind.
-    may_end (bool[n]): Whether a token may end here: at the end of a grapheme cluster, outside of
-        white space.
-    exact, lowered (int64[n + 1]): Hashes of all prefixes, as written and in lower case.
-    power (int64[n + 1]): Powers of the base of these hashes.
-    begin, end (int64[n]): Bounds of the chunk around each character; white space is empty.
-    following (int64[n]): The next character that is no white space, n - 2 if there is none.
-    """
-
-    place: np.ndarray
-    lower: np.ndarray
-    kind: np.ndarray
-    may_end: np.ndarray
-    exact: np.ndarray
-    lowered: np.ndarray
-    power: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    following: np.ndarray
+    place: np.ndarray  # int64[n + 1]: position of each, and of the end, in the given text
+    lower: np.ndarray  # int64[n]: each in lower case
+    kind: np.ndarray  # int64[n]
+    may_end: np.ndarray  # bool[n]: the end of a grapheme cluster, outside of white space
+    exact: np.ndarray  # int64[n + 1]: hashes of all prefixes as written
+    lowered: np.ndarray  # int64[n + 1]: hashes of all prefixes in lower case
+    power: np.ndarray  # int64[n + 1]: powers of the base of these hashes
+    begin: np.ndarray  # int64[n]: the beginning of the chunk around each; white space is empty
+    end: np.ndarray  # int64[n]: its end
+    following: np.ndarray  # int64[n]: the next that is no white space, n - 2 if there is none
 
 
 def _kind_of(character: str) -> int:

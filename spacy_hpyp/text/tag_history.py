@@ -27,17 +27,11 @@ _PRIOR = 0.5
 
 @dataclass(frozen=True)
 class SeenTags:
-    """Distribution of an observation given the tag of a word: the word's tag elsewhere, or its
-    form.
+    """Distribution of an observation given the tag of a word: its tag elsewhere, or its form."""
 
-    pairs (int64[n, 3]): Tag, observation, and how often they were seen together.
-    repeats (float): Probability that the tag elsewhere is the same, before any counts; below 1.
-    strength (float): How many counts the expectation is worth; above 0.
-    """
-
-    pairs: np.ndarray
-    repeats: float
-    strength: float
+    pairs: np.ndarray  # int64[n, 3]: tag, observation, and how often they were seen together
+    repeats: float  # Probability that the tag elsewhere is the same, before any counts; below 1
+    strength: float  # How many counts the expectation is worth; above 0
 
     @classmethod
     def learn(
@@ -76,13 +70,9 @@ class SeenTags:
 
 
 class SeenForms(NamedTuple):
-    """Distribution of the form of a rare word given its tag.
+    """Distribution of the form of a rare word given its tag."""
 
-    names (list[str]): The forms, by their names in a rule for unknown words.
-    seen (SeenTags): Their distribution.
-    """
-
-    names: list[str]
+    names: list[str]  # The forms, by their names in a rule for unknown words
     seen: SeenTags
 
     @classmethod

@@ -23,21 +23,13 @@ _OPEN_CLASS_SHARE = 0.002
 
 @dataclass(frozen=True)
 class VocabularySettings:
-    """Thresholds of a vocabulary.
+    """Thresholds of a vocabulary."""
 
-    rule (UnknownWordRule): Maps rare words to classes.
-    min_count (int): Words seen less often are known by their class only.
-    min_class_count (int): Classes seen less often give way to more general ones.
-    open_class_below (int): Words seen less often may have every open-class tag besides those seen
-        with them.
-    observed (bool): Whether the usual tag and the form of a rare word are observed, see
-        `text.tag_history`.
-    """
-
-    rule: UnknownWordRule
-    min_count: int = 2
-    min_class_count: int = 5
-    open_class_below: int = 50
+    rule: UnknownWordRule  # Maps rare words to classes
+    min_count: int = 2  # Words seen less often are known by their class only
+    min_class_count: int = 5  # Classes seen less often give way to more general ones
+    open_class_below: int = 50  # Rarer words may have every open-class tag, besides those seen
+    # Whether the usual tag and the form of a rare word are observed, see `text.tag_history`.
     observed: bool = False
 
 

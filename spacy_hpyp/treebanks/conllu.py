@@ -42,18 +42,12 @@ class ConlluWord(NamedTuple):
 
 @dataclass
 class Block:
-    """The lines of a sentence.
+    """The lines of a sentence; rows are `COLUMNS` of words, multiword tokens and empty nodes."""
 
-    line (int): The number of the first one in its file.
-    comments (list[str]): Comments without their number signs.
-    rows (list[list[str]]): The columns of words, multiword tokens and empty nodes, see `COLUMNS`.
-    size (int): The number of words.
-    """
-
-    line: int
-    comments: list[str] = field(default_factory=list)
+    line: int  # The number of the first one in its file
+    comments: list[str] = field(default_factory=list)  # Without their number signs
     rows: list[list[str]] = field(default_factory=list)
-    size: int = 0
+    size: int = 0  # The number of words
 
     @property
     def words(self) -> list[ConlluWord]:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import catalogue
 import hypothesis
@@ -106,23 +106,10 @@ class Sentence:
         self.deps.append(dep)
         return len(self.words) - 1
 
+    def attach(self, dependent: int, head: int, dep: str) -> None:
+        """Give a token its head."""
+        self.heads[dependent], self.deps[dependent] = head, dep
 
-#: Two of its arcs cross: "on the issue" belongs to "hearing" (McDonald & Satta 2007).
-NON_PROJECTIVE = Sentence(
-    "a hearing is scheduled on the issue today .".split(),
-    "DT NN VBZ VBN IN DT NN NN .".split(),
-    [1, 3, 3, 3, 6, 6, 1, 3, 3],
-    "det nsubj aux ROOT case det nmod obl punct".split(),
-)
-
-#: Settings of a model whose distributions all have several experts.
-POOLS = {
-    "seating": "kneser-ney",
-    "transition": [["s1.tag", "s2.tag", "s3.tag"], ["s1.word", "s2.word"], ["w1.tag", "depth"]],
-    "label": [["next.direction", "s1.tag", "s2.tag"], ["next.direction", "s1.word"]],
-    "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w2.tag"]],
-    "word": [["next.tag", "s1.word"], ["next.tag", "w1.word"]],
-}
 
 #: The settings of Buys & Blunsom's model, which is trained faster than the default.
 _PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg")
@@ -130,8 +117,6 @@ _FILLED = load_model_from_config(_PAPER, auto_fill=True).config.interpolate()
 PAPER = _FILLED["components"]["hpyp_parser"]
 PAPER["model"]["unknown_words"] = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
 del PAPER["factory"]
-
-ONE_WORD = Sentence(["stop"], ["VB"], [0], ["ROOT"])
 
 
 def noun_phrase(sentence: Sentence, rng: random.Random) -> int:
@@ -147,12 +132,6 @@ def noun_phrase(sentence: Sentence, rng: random.Random) -> int:
     return head
 
 
-def attach(sentence: Sentence, dependent: int, head: int, dep: str) -> None:
-    """Give a token its head."""
-    sentence.heads[dependent] = head
-    sentence.deps[dependent] = dep
-
-
 def make_sentence(rng: random.Random) -> Sentence:
     """Draw a sentence from the templates."""
     sentence = Sentence()
@@ -160,14 +139,14 @@ def make_sentence(rng: random.Random) -> Sentence:
     transitive = rng.random() < 0.6
     verb = sentence.add(rng.choice(VERBS if transitive else STATES), "VBZ", 0, "ROOT")
     sentence.heads[verb] = verb
-    attach(sentence, subject, verb, "nsubj")
+    sentence.attach(subject, verb, "nsubj")
     if transitive:
-        attach(sentence, noun_phrase(sentence, rng), verb, "obj")
+        sentence.attach(noun_phrase(sentence, rng), verb, "obj")
     if rng.random() < 0.3:
         case = sentence.add("near", "IN", 0, "case")
         place = noun_phrase(sentence, rng)
-        attach(sentence, case, place, "case")
-        attach(sentence, place, verb, "obl")
+        sentence.attach(case, place, "case")
+        sentence.attach(place, verb, "obl")
     sentence.add(".", ".", verb, "punct")
     return sentence
 
@@ -175,10 +154,23 @@ def make_sentence(rng: random.Random) -> Sentence:
 class ToyTreebank:
     """Sentences, and helpers that turn them into Docs, Examples and pipelines."""
 
-    non_projective = NON_PROJECTIVE
-    one_word = ONE_WORD
+    #: Two of its arcs cross: "on the issue" belongs to "hearing" (McDonald & Satta 2007).
+    non_projective = Sentence(
+        "a hearing is scheduled on the issue today .".split(),
+        "DT NN VBZ VBN IN DT NN NN .".split(),
+        [1, 3, 3, 3, 6, 6, 1, 3, 3],
+        "det nsubj aux ROOT case det nmod obl punct".split(),
+    )
+    #: Settings of a model whose distributions all have several experts.
+    pools: ClassVar = {
+        "seating": "kneser-ney",
+        "transition": [["s1.tag", "s2.tag", "s3.tag"], ["s1.word", "s2.word"], ["w1.tag", "depth"]],
+        "label": [["next.direction", "s1.tag", "s2.tag"], ["next.direction", "s1.word"]],
+        "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w2.tag"]],
+        "word": [["next.tag", "s1.word"], ["next.tag", "w1.word"]],
+    }
+    one_word = Sentence(["stop"], ["VB"], [0], ["ROOT"])
     sentence = Sentence
-    pools = POOLS
     paper = PAPER
 
     def sentences(self, count: int = 40, seed: int = 0) -> list[Sentence]:
@@ -189,7 +181,7 @@ class ToyTreebank:
             sentence = make_sentence(rng)
             found.setdefault(tuple(sentence.words), sentence)
         sentences = list(found.values())
-        sentences[1:2] = [NON_PROJECTIVE]
+        sentences[1:2] = [self.non_projective]
         return sentences
 
     def doc(self, vocab: Vocab, *sentences: Sentence) -> Doc:

@@ -56,10 +56,10 @@ def place_of(module):
 @pytest.fixture(scope="module")
 def all_imports():
     """The imports of each folder or top-level file, except `__init__` and `about`."""
+    files = {*PACKAGE.rglob("*.py")} - {PACKAGE / "__init__.py", PACKAGE / "about.py"}
     return [
         (file.relative_to(PACKAGE).parts[0].removesuffix(".py"), module, names)
-        for file in sorted(PACKAGE.rglob("*.py"))
-        if file.parent != PACKAGE or file.stem not in ("__init__", "about")
+        for file in sorted(files)
         for module, names in imports(file)
     ]
 

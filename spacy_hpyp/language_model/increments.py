@@ -66,13 +66,7 @@ class Increment:
 
 
 def find_increments(
-    model: JointModel,
-    doc: Doc,
-    search: Search,
-    k: int,
-    *,
-    threads: int = 1,
-    given_tags: bool = False,
+    model: JointModel, doc: Doc, search: Search, k: int, *, threads: int, given_tags: bool
 ) -> list[Increment]:
     """Return the beam after each word of a Doc of words. Each marked sentence is read by itself.
 
@@ -89,12 +83,7 @@ def find_increments(
 
 
 def measure_beams(
-    model: JointModel,
-    docs: Sequence[Doc],
-    search: Search,
-    *,
-    threads: int = 1,
-    given_tags: bool = False,
+    model: JointModel, docs: Sequence[Doc], search: Search, *, threads: int, given_tags: bool
 ) -> list[dict[str, np.ndarray]]:
     """Return measures of the beams in Docs of n tokens.
 

@@ -7,6 +7,7 @@ their own.
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -25,19 +26,17 @@ _MOST = 24
 _CAPITAL, _OTHER = "^", "-"
 
 
+@dataclass(eq=False)
 class WordOutcomes:
-    """Kinds of words, and their possible outcomes.
+    """Kinds of words, and their possible outcomes."""
 
-    forms (list[str]): Known words, folded, the first kinds.
-    endings (list[str]): Endings of words, the other kinds; every word has one of them.
-    offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind by frequency; those
-        of a word before those of its ending.
-    """
+    forms: list[str]  # Known words, folded, the first kinds
+    endings: list[str]  # Endings of words, the other kinds; every word has one of them
+    offsets: np.ndarray  # int64[kinds + 1]: where the outcomes of each kind begin
+    outcomes: np.ndarray  # int32[*]: by frequency; those of a word before those of its ending
 
-    def __init__(
-        self, forms: list[str], endings: list[str], offsets: np.ndarray, outcomes: np.ndarray
-    ) -> None:
-        self.forms, self.endings, self.offsets, self.outcomes = forms, endings, offsets, outcomes
+    def __post_init__(self) -> None:
+        forms, endings = self.forms, self.endings
         self._of_form = {form: number for number, form in enumerate(forms)}
         self._of_ending = {ending: number for number, ending in enumerate(endings, len(forms))}
 
@@ -86,18 +85,16 @@ class WordOutcomes:
         return cls(list(table), list(kept), offsets, np.concatenate(found).astype(np.int32))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arguments of the class by name."""
-        names = "forms", "endings", "offsets", "outcomes"
-        return {name: getattr(self, name) for name in names}
+        """Return the fields by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def kind(self, form: str) -> int:
         """Return the kind of a word."""
         form = fold(form)
         if form in self._of_form:
             return self._of_form[form]
-        return next(
-            self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending
-        )
+        known = self._of_ending
+        return next(known[ending] for ending in _endings(form) if ending in known)
 
 
 def _endings(form: str) -> list[str]:

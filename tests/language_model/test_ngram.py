@@ -69,13 +69,10 @@ def test_the_seed_determines_the_model(text, model):
     assert train_ngram_model(text, **SETTINGS, seed=1).to_bytes() != model.to_bytes()
 
 
-@pytest.mark.parametrize("setting", [("order", 21), ("sweeps", 0), ("seed", -1)])
-def test_settings_out_of_range_raise_errors(text, setting):
-    with pytest.raises(ValueError, match=setting[0]):
-        train_ngram_model(text, **{**SETTINGS, setting[0]: setting[1]})
-
-
-def test_training_without_sentences_raises_an_error():
+def test_settings_out_of_range_and_missing_sentences_raise_errors(text):
+    for name, value in {"order": 21, "sweeps": 0, "seed": -1}.items():
+        with pytest.raises(ValueError, match=name):
+            train_ngram_model(text, **{**SETTINGS, name: value})
     with pytest.raises(ValueError, match="no sentence"):
         train_ngram_model([[], []])
 

@@ -18,12 +18,9 @@ def candidates_of(form, words=WORDS, frequent=20):
     return candidates.outcomes[candidates.offsets[kind] : candidates.offsets[kind + 1]].tolist()
 
 
-def test_frequent_words_keep_their_known_attributes():
+def test_only_rare_words_gain_the_attributes_of_their_ending():
     assert candidates_of("king") == candidates_of("king", frequent=24) == [0]
     assert candidates_of("king", frequent=25) == [0, 1, 2]
-
-
-def test_rare_words_gain_the_attributes_of_their_ending():
     assert candidates_of("meaning") == [2, 1]
 
 
@@ -32,11 +29,8 @@ def test_unseen_words_get_attributes_of_their_longest_known_ending_by_frequency(
     assert candidates_of("frogs") == [3]
 
 
-def test_capitalized_words_have_their_own_endings():
+def test_capitalized_words_have_their_own_endings_and_known_attributes():
     assert candidates_of("Joes") == [4]
-
-
-def test_newly_capitalized_words_keep_their_known_attributes():
     assert 0 in candidates_of("King")
 
 

@@ -115,12 +115,9 @@ def test_tags_are_copied_from_the_treebank(convert):
     assert {word.upos for word in sentence} == {"_"}
 
 
-def test_a_tree_of_empty_elements_is_dropped(convert):
-    assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") == []
-
-
-def test_trees_of_any_depth_are_converted(convert):
+def test_trees_may_be_deep_or_without_words(convert):
     assert arcs(convert("(NP " * 5000 + "(NN word)" + ")" * 5000)) == "word:ROOT"
+    assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") == []
 
 
 @pytest.mark.parametrize(

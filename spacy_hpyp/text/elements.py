@@ -137,9 +137,10 @@ def with_class_symbols(
     if not is_class.any():
         return elements
     read = np.zeros((len(elements), len(paths)), dtype=np.int32)
-    attributes, numbers = elements[is_class, column] - first, {}
+    symbols, numbers = [], {}
     for symbol, path in enumerate(paths):
         prefixes = [path[:steps] for steps in CLASS_ATTRIBUTES.values()] if path else []
         found = [len(paths) + numbers.setdefault(prefix, len(numbers)) for prefix in prefixes]
-        read[is_class, symbol] = np.array(found)[attributes] if path else symbol
+        symbols.append(found or [symbol] * len(CLASS_ATTRIBUTES))
+    read[is_class] = np.array(symbols).T[elements[is_class, column] - first]
     return np.hstack([elements, read])

@@ -157,6 +157,7 @@ def exchange(bigrams: Bigrams, classes: int, passes: Iterable[int] = range(20)) 
     """Put words into classes, at first in turn: the most frequent, which have the lowest numbers,
     into the first class. Return the class of each word (int32[words]), from 1 on.
 
+    classes (int): The number of classes, besides that of the border.
     passes (Iterable[int]): One item for each pass; fewer are made if the likelihood hardly rises.
     """
     of_word = 1 + np.arange(-1, len(bigrams.count) - 1, dtype=np.int32) % classes

@@ -41,7 +41,8 @@ def _rows(text: np.ndarray, order: int) -> np.ndarray:
 def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
     """Count the n-grams of a text that end with a word, or with an end of a sentence.
 
-    sentences (Iterable[Sequence[str]]): The words of each sentence, none of them "", read once.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, read once; empty sentences are
+        left out. No word is "".
     """
     number = {"": 0}
     waiting = array("i", [0])

@@ -12,11 +12,11 @@ def paragraphs_of(
 ) -> Iterator[tuple[int, str]]:
     """Join the lines of a text to paragraphs.
 
-    An empty or white line ends a paragraph, or with `per_line` any line. One of more than 20,000
-    characters is cut, at white space if possible, but not a single line of `per_line`. Line ends
-    stay. A byte order mark at the beginning is left out.
+    An empty or white line ends a paragraph. One of more than 20,000 characters is cut, at white
+    space if possible. Line ends stay. A byte order mark at the beginning is left out.
 
     lines (Iterable[tuple[int, str]]): Each line with its place, the number of characters before it.
+    per_line (bool): Whether every line that is not empty is a paragraph, however long.
     YIELDS (tuple[int, str]): The place and the text of each paragraph.
     """
     text, start = "", 0

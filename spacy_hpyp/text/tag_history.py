@@ -40,7 +40,8 @@ class SeenTags:
         """Choose the smoothing that makes each count most probable given the others.
 
         seen (Iterable[tuple[int, int]]): The tag and the observation of each token.
-        tags (int), observations (int | None): Their numbers, if observations are not tags, too.
+        tags (int): Number of tags.
+        observations (int | None): Number of possible observations, if these are not tags.
         """
         counts = np.zeros((tags, observations or tags), dtype=np.int64)
         for pair in seen:

@@ -45,9 +45,8 @@ def test_the_context_decides_whether_ambiguous_tokens_are_split():
 
 
 def test_learning_is_reproducible_and_the_result_is_stored():
-    one, same = (MultiwordTokens.learn(FRENCH, seed=3) for _ in range(2))
-    stored = MultiwordTokens.from_dict(one.to_dict())
-    for other in (same, stored):
+    one = MultiwordTokens.learn(FRENCH, seed=3)
+    for other in (MultiwordTokens.learn(FRENCH, seed=3), MultiwordTokens.from_dict(one.to_dict())):
         assert np.array_equal(one.weights, other.weights)
         assert (one.rules, one.whole) == (other.rules, other.whole)
 

@@ -1,5 +1,7 @@
 """Word classes: files, lookup, and learning from text."""
 
+from itertools import product
+
 import pytest
 
 from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
@@ -15,9 +17,7 @@ from spacy_hpyp.text.word_classes import (
 )
 
 NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
-SENTENCES = [
-    f"{the} {noun} {verb} .".split() for the in ("The", "A") for noun in NOUNS for verb in VERBS
-]
+SENTENCES = [[*words, "."] for words in product(("The", "A"), NOUNS, VERBS)]
 # Sentences that make "the" and "a" more frequent within sentences than "The" and "A".
 SENTENCES += [f"{verb} the {noun} or a {noun} .".split() for noun in NOUNS for verb in VERBS]
 

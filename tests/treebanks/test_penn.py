@@ -7,13 +7,9 @@ import pytest
 from spacy_hpyp.treebanks.penn import read_sentences, relation, section_of
 
 
-@pytest.fixture
-def convert(write):
-    def convert(text):
-        (words,) = read_sentences(write(text))
-        return words
-
-    return convert
+def convert(path):
+    (words,) = read_sentences(path)
+    return words
 
 
 def arcs(sentence):
@@ -99,9 +95,9 @@ TREES = {
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_arcs_follow_from_the_rules_and_are_projective(convert, name):
+def test_arcs_follow_from_the_rules_and_are_projective(write, name):
     text, expected = TREES[name]
-    sentence = convert(text)
+    sentence = convert(write(text))
     assert arcs(sentence) == expected
     heads = [word.head for word in sentence]
     spans = [sorted((i, head)) for i, head in enumerate(heads, start=1)]
@@ -109,15 +105,15 @@ def test_arcs_follow_from_the_rules_and_are_projective(convert, name):
     assert not any(a < c < b < d for a, b in spans for c, d in spans)
 
 
-def test_tags_are_copied_from_the_treebank(convert):
-    sentence = convert("( (NP (PRP$ her) (-LRB- -LRB-) (NN dog) (-NONE- *) (. .)) )")
+def test_tags_are_copied_from_the_treebank(write):
+    sentence = convert(write("( (NP (PRP$ her) (-LRB- -LRB-) (NN dog) (-NONE- *) (. .)) )"))
     assert [word.xpos for word in sentence] == ["PRP$", "-LRB-", "NN", "."]
     assert {word.upos for word in sentence} == {"_"}
 
 
-def test_trees_may_be_deep_or_without_words(convert):
-    assert arcs(convert("(NP " * 5000 + "(NN word)" + ")" * 5000)) == "word:ROOT"
-    assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") == []
+def test_trees_may_be_deep_or_without_words(write):
+    assert arcs(convert(write("(NP " * 5000 + "(NN word)" + ")" * 5000))) == "word:ROOT"
+    assert convert(write("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )")) == []
 
 
 @pytest.mark.parametrize(

@@ -124,14 +124,12 @@ def write_candidates(
     """
     layout = layout_of([[candidates.token for candidates, _ in chosen]])
     heads = np.concatenate([np.empty(0, np.int32), *(each.heads[i] for each, i in chosen)])
-    labels = [label for each, i in chosen for label in each.labels[i]]
-    names, labels = np.unique(labels, return_inverse=True)
+    words = np.arange(len(heads))
     if with_tags:
-        tags = [tag for each, i in chosen for tag in each.tags[i]]
-        tag_names, tags = np.unique(tags, return_inverse=True)
-        write_tags([doc], layout, tags, tag_names.tolist())
+        write_tags([doc], layout, words, [tag for each, i in chosen for tag in each.tags[i]])
+    labels = [label for each, i in chosen for label in each.labels[i]]
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
-    write_trees([doc], layout, heads, labels, names.tolist(), sure)
+    write_trees([doc], layout, heads, words, labels, sure)
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:

@@ -267,9 +267,10 @@ def write_back(words: Doc, doc: Doc) -> None:
     for token in analyses:
         of_token = places.words(token)
         stored = []
-        for i, word in zip(of_token, words[of_token.start : of_token.stop]):
+        for i in of_token:
+            word, head_of_word = words[i], link(i) if parsed else (0, 0)
             known = word.text, word.lemma_, word.tag_, word.pos_, str(word.morph), word.dep_
-            stored.append([*known, *(link(i) if parsed else (0, 0))])
+            stored.append([*known, *head_of_word])
         data[attribute_key(_WORDS, offsets[token])] = [doc[token].text, stored]
         highest[token] += depth[of_token].argmin() if parsed else 0
         about[token] = [{} for _ in of_token]
@@ -406,9 +407,9 @@ def depths(head: np.ndarray) -> np.ndarray:
     """Return the number of arcs from each word to its root (int64[words]); a root heads itself."""
     depth, above = np.zeros(len(head), dtype=np.int64), np.arange(len(head))
     for _ in range(len(head)):
-        moved = above != head[above]
-        if not moved.any():
+        higher = head[above]
+        if np.array_equal(above, higher):
             break
-        depth += moved
-        above = head[above]
+        depth += above != higher
+        above = higher
     return depth

@@ -181,8 +181,8 @@ class Votes(StoredModel):
         return bool(self.labels)
 
     def use(self, tags: Sequence[str], labels: Sequence[str], examples: int = 0) -> None:
-        """Forget all weights, and take tags and labels; others will have no features. A pass over
-        the training data has so many examples.
+        """Forget all weights, and take tags, labels (others will have no features), and the number
+        of examples in a pass over the training data.
         """
         self.tags, self.labels, self.examples = list(tags), list(labels), examples
         self.weights = {"elected": _UNCALIBRATED}

@@ -40,8 +40,6 @@ from .settings import ParserSettings
 
 # With latent variables, hyperparameters are resampled after this many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
-# The number of particles to draw a latent derivation with, as in the paper.
-_LATENT_PARTICLES = 100
 
 
 class HPYPParser(ParserWithCandidates, GibbsParser):
@@ -120,9 +118,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         self, batch: list[BatchSentence], rng: np.random.Generator
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model, latent = self.joint, self.latent if self._is_latent else None
-        found = self._treebank.visit(
-            batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
-        )
+        found = self._treebank.visit(batch, rng, latent=latent, threads=self.threads)
         # Weights learned from new sentences do not fit the model's later predictions.
         are_seated = all(each.is_seated for each in batch)
         are_learned = are_seated and not 0 < self.contrast <= model.progress.sweeps

@@ -213,7 +213,7 @@ def events_of(pool, distribution, factored, words, tags, actions):
         depth = records[top, column.DEPTH]
         known, kind, dish = event_of(distribution, factored, depth, action, tags[word], words[word])
         if dish != NONE:
-            read_context(pool.elements, records, top, known, events.row)
+            read_context(pool.elements, records, top, known, pool.scratch.context)
             enter_event(pool, events, kind, dish)
         execute(records, used, top, action, tags[word], words[word])
         shifted += action == SHIFT

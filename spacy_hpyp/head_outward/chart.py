@@ -136,16 +136,6 @@ class Chart(NamedTuple):
 
 
 @jitable
-def choose(weights):
-    """Return the index of the best split, the lowest among equals, given scores (float64[*])."""
-    scale = highest(weights)
-    best = 0
-    while weights[best] < scale:
-        best += 1
-    return best
-
-
-@jitable
 def options(scores, chart, kind, i, j, weights):
     """Write the score of each split of an item into `weights` (float64[n + 1]).
 
@@ -204,7 +194,9 @@ def facing(head, child):
 
 @jitable
 def _fill(scores, value):
-    """Return a chart of the best score (`BEST`) or log-sum (`SUM`) of each item's derivations."""
+    """Return a chart of the best score (`BEST`: the Viterbi algorithm) or log-sum (`SUM`) of each
+    item's derivations.
+    """
     n = len(scores.root)
     complete, across = np.empty((n, n + 1)), np.empty((n + 1, n))
     incomplete, closed, sibling = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
@@ -246,7 +238,8 @@ def _descend(scores, chart):
         low, high = options(scores, chart, kind, i, j, weights)
         if low == high:
             continue
-        split = low + choose(weights[low:high])
+        # The first of the best splits.
+        split = low + np.argmax(weights[low:high])
         if kind == TREE:
             heads[split] = NONE
         elif kind == INCOMPLETE:
@@ -258,12 +251,6 @@ def _descend(scores, chart):
             stack[size] = other, k, m
             size += 1
     return heads
-
-
-@jitable
-def best_chart(scores):
-    """Return the best score of each item (the Viterbi algorithm in Eisner's chart)."""
-    return _fill(scores, BEST)
 
 
 @jit
@@ -278,7 +265,7 @@ def best_tree(scores):
 
     The root's child has the head `NONE`. If no tree is possible, any is returned with -infinity.
     """
-    chart = best_chart(scores)
+    chart = _fill(scores, BEST)
     return _descend(scores, chart), chart.total
 
 
@@ -357,7 +344,7 @@ def k_best(scores, k):
     RETURNS (tuple[int32[m, n], float64[m]]): Heads, `NONE` for the root's child, and scores.
     """
     n = len(scores.root)
-    chart = best_chart(scores)
+    chart = _fill(scores, BEST)
     weights = np.empty(n + 1)
     # Score, split, and the ranks of the parts; one item after the other.
     derivations = [(0.0, 0, 0, 0) for _ in range(0)]

@@ -72,14 +72,8 @@ _PARTS = 4
 _WIDTH = 2 * _PARTS
 # The number of values of each property of an event.
 _EVENT_SIZES = (2, 3, 2, DISTANCES, DISTANCES + 1)
-_WORDS = {
-    "parent": PARENT,
-    "sibling": SIBLING,
-    "grandparent": GRANDPARENT,
-    "child": CHILD,
-    "child.left": CHILD_LEFT,
-    "child.right": CHILD_RIGHT,
-}
+# In the order of their numbers.
+_WORDS = ("parent", "sibling", "grandparent", "child", "child.left", "child.right")
 _READ = {"tag": TAG_OF, "word": WORD_OF, "case": CASE_OF}
 _CLASSES = {name: _CLASS_OF + number for number, name in enumerate(CLASS_ATTRIBUTES)}
 
@@ -93,7 +87,7 @@ def _elements() -> dict[str, tuple[int, int, int]]:
         "distance": (EVENT, DISTANCE_OF, LABEL),
     }
     first = {CHILD: (WORD, CASE, CHILDREN), CHILD_LEFT: (LABEL,) * 3, CHILD_RIGHT: (LABEL,) * 3}
-    for word, which in _WORDS.items():
+    for which, word in enumerate(_WORDS):
         for name, column in _READ.items():
             known[f"{word}.{name}"] = (which, column, first.get(which, (TAG,) * 3)[column])
         for name, column in _CLASSES.items():
@@ -431,13 +425,13 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
             continue
         event = place_in_tree(family, child, n)
-        read_context(pool.elements, sizes, symbols, event, events.row)
+        read_context(pool.elements, sizes, symbols, event, pool.scratch.context)
         enter_event(pool, events, 0, _outcome_of(distribution, event, words, tags, labels))
     if distribution == TAG:
         for parent in range(n):
             for direction in range(2):
                 last = family.last[direction, parent]
                 event = place_stop(parent, last, family.parent[parent], direction, n)
-                read_context(pool.elements, sizes, symbols, event, events.row)
+                read_context(pool.elements, sizes, symbols, event, pool.scratch.context)
                 enter_event(pool, events, 0, stop)
     return events

@@ -2,11 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable, struct
+from ..compiled import NONE, jit, jitable
 from ..hpyp.pool import alphabet_of, predict, predict_one, workspace
 from .chart import ChartScores, best_tree, inside, k_best, marginals, minimum_bayes_risk_tree
 from .contexts import (
@@ -28,15 +28,6 @@ from .contexts import (
 )
 
 
-@struct
-class Room(NamedTuple):
-    """Workspace for predictions of a pool."""
-
-    scratch: Any  # See `hpyp.pool.workspace`
-    row: np.ndarray  # int32[elements]: a context row
-    out: np.ndarray  # float64[alphabet]: a distribution
-
-
 @jitable
 def pools_in_order(model):
     """Return the pools of a model in the order of `DISTRIBUTIONS`."""
@@ -44,34 +35,35 @@ def pools_in_order(model):
 
 
 @jitable
-def _rooms(model):
-    tag, word, case, children, distance, label = pools_in_order(model)
-    return _room(tag), _room(word), _room(case), _room(children), _room(distance), _room(label)
+def _workspaces(model):
+    tag, word, case = workspace(model.tag), workspace(model.word), workspace(model.case)
+    children, distance = workspace(model.children), workspace(model.distance)
+    return tag, word, case, children, distance, workspace(model.label)
 
 
 @jitable
-def _room(pool):
-    return Room(
-        workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool))
-    )
+def _predict(model, pool, symbols, event, scratch):
+    """Find the distribution of a pool that is not of words, `scratch.out`."""
+    read_context(pool.elements, model.sizes, symbols, event, scratch.context)
+    predict(pool, scratch.context, 0, scratch, scratch.out)
 
 
 @jitable
-def _log_probability(model, distribution, symbols, event, outcome, rooms):
+def _log_probability(model, distribution, symbols, event, outcome, work):
     """Return the log-probability of an outcome of a distribution, in nats."""
-    pool, room = pools_in_order(model)[distribution], rooms[distribution]
-    read_context(pool.elements, model.sizes, symbols, event, room.row)
+    pool, scratch = pools_in_order(model)[distribution], work[distribution]
     if distribution == WORD:
-        return log(predict_one(pool, room.row, outcome, room.scratch))
-    predict(pool, room.row, 0, room.scratch, room.out)
-    return log(room.out[outcome])
+        read_context(pool.elements, model.sizes, symbols, event, scratch.context)
+        return log(predict_one(pool, scratch.context, outcome, scratch))
+    _predict(model, pool, symbols, event, scratch)
+    return log(scratch.out[outcome])
 
 
 @jitable
 def chart_scores(model, words, tags):
     """Return the `ChartScores` of cased words and tags (int32[n]) in nats, without labels."""
     n = len(words)
-    symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
+    symbols, work = symbols_of(words, tags, model.sizes), _workspaces(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
     scores = ChartScores(
         np.empty(n),
@@ -80,18 +72,18 @@ def chart_scores(model, words, tags):
         np.empty((2, n)),
         np.empty((n, n)),
     )
-    tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
+    p_tag, stop = work[TAG].out, alphabet_of(model.tag) - 1
     without_tag = np.empty(n)
     for child in range(n):
         event = place_child(n, n + 1, child, n)
-        score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
-        scores.root[child] = score + _log_child(model, symbols, event, words, rooms)
+        score = _log_probability(model, TAG, symbols, event, tags[child], work)
+        scores.root[child] = score + _log_child(model, symbols, event, words, work)
     for parent in range(n):
         for direction in range(2):
             step, end = (1, n) if direction == RIGHT else (-1, -1)
             for child in range(parent + step, end, step):
                 event = place_child(parent, n + 1, child, n)
-                without_tag[child] = _log_child(model, symbols, event, words, rooms)
+                without_tag[child] = _log_child(model, symbols, event, words, work)
             # The first child and STOP, then both after each sibling.
             for sibling in range(parent, end, step):
                 is_first = sibling == parent
@@ -100,20 +92,19 @@ def chart_scores(model, words, tags):
                     continue
                 before = n + 1 if is_first else sibling
                 event = place_stop(parent, before, n + 1, direction, n)
-                read_context(model.tag.elements, model.sizes, symbols, event, tag_room.row)
-                predict(model.tag, tag_room.row, 0, tag_room.scratch, tag_room.out)
+                _predict(model, model.tag, symbols, event, work[TAG])
                 if is_first:
                     row = scores.first[parent]
-                    scores.stop[direction, parent] = log(tag_room.out[stop])
+                    scores.stop[direction, parent] = log(p_tag[stop])
                 else:
                     row = scores.next[parent, sibling % siblings]
-                    scores.last[parent, sibling] = log(tag_room.out[stop])
+                    scores.last[parent, sibling] = log(p_tag[stop])
                 for child in range(sibling + step, end, step):
                     score = without_tag[child]
                     if not is_first and _reads_sibling(model):
                         event = place_child(parent, before, child, n)
-                        score = _log_child(model, symbols, event, words, rooms)
-                    row[child] = log(tag_room.out[tags[child]]) + score
+                        score = _log_child(model, symbols, event, words, work)
+                    row[child] = log(p_tag[tags[child]]) + score
     return scores
 
 
@@ -123,14 +114,14 @@ def _reads_sibling(model):
 
 
 @jitable
-def _log_child(model, symbols, event, words, rooms):
+def _log_child(model, symbols, event, words, work):
     """Return the log-probability of a child's word, case and distance, in nats."""
     word = words[event.child]
-    score = _log_probability(model, WORD, symbols, event, word // CASES, rooms)
+    score = _log_probability(model, WORD, symbols, event, word // CASES, work)
     if model.generated[CASE]:
-        score += _log_probability(model, CASE, symbols, event, word % CASES, rooms)
+        score += _log_probability(model, CASE, symbols, event, word % CASES, work)
     if model.generated[DISTANCE] and event.parent < len(words):
-        score += _log_probability(model, DISTANCE, symbols, event, event.distance, rooms)
+        score += _log_probability(model, DISTANCE, symbols, event, event.distance, work)
     return score
 
 
@@ -142,23 +133,23 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
     labels (int32[n]): The labels of the arcs, ignored unless `given_labels`.
     RETURNS (float64[n]): In nats.
     """
-    n = len(words)
-    symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
+    n, work = len(words), _workspaces(model)
+    symbols, family = symbols_of(words, tags, model.sizes), family_of(heads)
     log_probability = np.zeros(n)
     stop = alphabet_of(model.tag) - 1
     for child in range(n):
         event = place_in_tree(family, child, n)
-        score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
-        score += _log_child(model, symbols, event, words, rooms)
+        score = _log_probability(model, TAG, symbols, event, tags[child], work)
+        score += _log_child(model, symbols, event, words, work)
         if model.generated[CHILDREN]:
-            score += _log_probability(model, CHILDREN, symbols, event, event.children, rooms)
+            score += _log_probability(model, CHILDREN, symbols, event, event.children, work)
         if given_labels and model.generated[LABEL] and heads[child] != NONE:
-            score += _log_probability(model, LABEL, symbols, event, labels[child], rooms)
+            score += _log_probability(model, LABEL, symbols, event, labels[child], work)
         for direction in range(2):
             event = place_stop(
                 child, family.last[direction, child], family.parent[child], direction, n
             )
-            score += _log_probability(model, TAG, symbols, event, stop, rooms)
+            score += _log_probability(model, TAG, symbols, event, stop, work)
         log_probability[child] = score
     return log_probability
 
@@ -173,7 +164,7 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
     """
     k, n = heads.shape
     scores = np.zeros((k, 2))
-    rooms = _rooms(model)
+    work = _workspaces(model)
     unknown = -log(max(1, alphabet_of(model.label)))
     given_labels = np.bool_(False)
     for i in range(k):
@@ -188,7 +179,7 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
                 elif heads[i, child] != NONE:
                     event = place_in_tree(family, child, n)
                     scores[i, 1] += _log_probability(
-                        model, LABEL, symbols, event, labels[i, child], rooms
+                        model, LABEL, symbols, event, labels[i, child], work
                     )
     return scores
 
@@ -198,14 +189,13 @@ def find_labels(model, words, tags, heads, labels):
     """Write the best labels into `labels` (int32[n]); `NONE` for the root, 0 without lists."""
     n = len(words)
     symbols, family = symbols_of(words, tags, model.sizes), family_of(heads)
-    room = _room(model.label)
+    scratch = workspace(model.label)
     for child in range(n):
         labels[child] = NONE if heads[child] == NONE else 0
         if heads[child] != NONE and model.generated[LABEL]:
             event = place_in_tree(family, child, n)
-            read_context(model.label.elements, model.sizes, symbols, event, room.row)
-            predict(model.label, room.row, 0, room.scratch, room.out)
-            labels[child] = np.argmax(room.out)
+            _predict(model, model.label, symbols, event, scratch)
+            labels[child] = np.argmax(scratch.out)
 
 
 # The number of sentences that a thread takes at a time.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, dispatch, jit, jitable
+from ..compiled import NONE, dispatch, jit, jitable, overwrite
 from . import seating
 from .pool import add_gradient, find_weights, is_plain, look_up, mix, multiply, read_symbols
 
@@ -39,7 +39,6 @@ class Events(NamedTuple):
     restaurants: np.ndarray  # int32[*, experts]: the restaurants of the contexts
     symbols: np.ndarray  # int32[*, gates]: the symbols of the pool's gates
     undo: np.ndarray  # int32[*, experts, 2]: how to undo the removal or addition of an event
-    row: np.ndarray  # int32[elements]: the context row of the next event
     count: np.ndarray  # int64[1]: the number of events
 
 
@@ -53,19 +52,18 @@ def new_events(pool, most):
         np.empty((most, experts), dtype=np.int32),
         np.empty((most, len(pool.gates)), dtype=np.int32),
         np.empty((most, experts, 2), dtype=np.int32),
-        np.empty(len(pool.elements), dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
 
 
 @jitable
 def enter_event(pool, events, kind, dish):
-    """Enter an event whose context is in `events.row`, and find or found its restaurants."""
+    """Enter an event whose context is in `pool.scratch`, and find or found its restaurants."""
     i = events.count[0]
     events.dish[i] = dish
     events.kind[i] = kind
-    seating.open_restaurants(pool.experts, events.row, events.restaurants[i])
-    read_symbols(pool, events.row, events.symbols[i])
+    seating.open_restaurants(pool.experts, pool.scratch.context, events.restaurants[i])
+    read_symbols(pool, pool.scratch.context, events.symbols[i])
     events.count[0] += 1
 
 
@@ -95,11 +93,8 @@ def predict_event(pool, events, i):
 
 @jitable
 def _place_experts(pool, events, i):
-    scratch = pool.scratch
-    for gate in range(len(scratch.symbols)):
-        scratch.symbols[gate] = events.symbols[i, gate]
-    for expert in range(len(scratch.place)):
-        scratch.place[expert] = events.restaurants[i, expert]
+    overwrite(pool.scratch.symbols, events.symbols[i])
+    overwrite(pool.scratch.place, events.restaurants[i])
 
 
 @jitable

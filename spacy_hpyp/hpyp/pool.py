@@ -57,18 +57,21 @@ class Weights(NamedTuple):
 class Scratch(NamedTuple):
     """The experts of a pool in a context; one for each thread.
 
+    context (int32[elements]): A context row, for callers.
     symbols (int32[gates]): Symbols of the gates.
     place (uint64[experts]): The restaurants.
     weight_at (uint64[experts]): The place of each weight in `Weights.bucket`, flattened.
     weight (float64[experts]): The weight of the expert; exp(weight) if experts are mixed.
     probability (float64[experts]): If experts are mixed, p(dish | context).
-    logs (float64[experts, alphabet]), out (float64[alphabet]): If experts are multiplied, the logs
-        of their distributions while they learn, and the distribution of the pool.
+    logs (float64[experts, alphabet]): If experts are multiplied, the logs of their distributions
+        while they learn.
+    out (float64[alphabet]): A distribution of the pool.
     row, level, active, trial, reached (uint64[experts]): Workspace of `table.descend`: the row of
         logs of each expert, its depth, the experts that go on, their next places, and those whose
         dishes are looked at.
     """
 
+    context: np.ndarray
     symbols: np.ndarray
     place: np.ndarray
     weight_at: np.ndarray
@@ -164,15 +167,16 @@ class Conditional:
 @jitable
 def workspace(pool):
     """Return workspace that fits a pool, for one thread."""
-    experts, alphabet = len(pool.experts.columns), 0 if pool.mixed else pool.experts.alphabet[0]
+    experts, alphabet = len(pool.experts.columns), pool.experts.alphabet[0]
     floats, numbers = np.empty((2, experts)), np.empty((7, experts), dtype=np.uint64)
     return Scratch(
+        np.empty(len(pool.elements), dtype=np.int32),
         np.empty(len(pool.gates), dtype=np.int32),
         numbers[0],
         numbers[1],
         floats[0],
         floats[1],
-        np.empty((experts, alphabet)),
+        np.empty((experts, 0 if pool.mixed else alphabet)),
         np.empty(alphabet),
         numbers[2],
         numbers[3],

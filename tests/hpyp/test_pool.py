@@ -48,7 +48,7 @@ def random_weights(scale, seed=0):
 def event_of(pool, row, dish, kind=0):
     """The event of a one-event sentence."""
     events = new_events(pool, 1)
-    events.row[:] = row
+    pool.scratch.context[:] = row
     enter_event(pool, events, kind, dish)
     return events, 0
 

@@ -51,20 +51,13 @@ _SWEEPS_OF_DOCS = 2
 
 @dataclass
 class StateTraining:
-    """The progress of training.
+    """The progress of training."""
 
-    documents (dict[bytes, int]): The number of each seated document, by key.
-    states (list[int32[words]]): The states of the words of each document.
-    size (int): The number of words of the training part.
-    visited (int): The number of words resampled since the strengths were.
-    steps (int): The number of calls of `LatentStates.visit`.
-    """
-
-    documents: dict[bytes, int] = field(default_factory=dict)
-    states: list[np.ndarray] = field(default_factory=list)
-    size: int = 0
-    visited: int = 0
-    steps: int = 0
+    documents: dict[bytes, int] = field(default_factory=dict)  # Numbers of seated documents, by key
+    states: list[np.ndarray] = field(default_factory=list)  # int32[words] for each document
+    size: int = 0  # The number of words of the training part
+    visited: int = 0  # The number of words resampled since the strengths were
+    steps: int = 0  # The number of calls of `LatentStates.visit`
 
 
 class LatentStates(StoredModel):

@@ -29,13 +29,8 @@ from .contexts import (
 
 
 @jitable
-def pools_in_order(model):
-    """Return the pools of a model in the order of `DISTRIBUTIONS`."""
-    return model.tag, model.word, model.case, model.children, model.distance, model.label
-
-
-@jitable
 def _workspaces(model):
+    """Return the workspaces of the pools in the order of `DISTRIBUTIONS`."""
     tag, word, case = workspace(model.tag), workspace(model.word), workspace(model.case)
     children, distance = workspace(model.children), workspace(model.distance)
     return tag, word, case, children, distance, workspace(model.label)
@@ -51,7 +46,8 @@ def _predict(model, pool, symbols, event, scratch):
 @jitable
 def _log_probability(model, distribution, symbols, event, outcome, work):
     """Return the log-probability of an outcome of a distribution, in nats."""
-    pool, scratch = pools_in_order(model)[distribution], work[distribution]
+    pools = model.tag, model.word, model.case, model.children, model.distance, model.label
+    pool, scratch = pools[distribution], work[distribution]
     if distribution == WORD:
         read_context(pool.elements, model.sizes, symbols, event, scratch.context)
         return log(predict_one(pool, scratch.context, outcome, scratch))

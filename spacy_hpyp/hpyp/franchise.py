@@ -36,47 +36,41 @@ _FULLEST = 0.6
 
 @struct
 class Franchise(NamedTuple):
-    """The seating of all experts of one distribution.
+    """The seating of all experts of one distribution."""
 
-    columns (int32[experts, depth]): The context-row element that each level of each expert reads,
-        `NONE` past its end.
-    discount (float64[experts * (depth + 1)]): Discount d of each tier. With 0 its restaurants are
-        Dirichlet processes; with 1 every customer has a table of his own, so that they pass their
-        parents' probabilities on.
-    strength (float64[experts * (depth + 1)]): Strength theta of each tier, theta > -d.
-    alphabet (int64[1]): The number of dishes.
-    one_table (bool[1]): Whether a restaurant has at most one table for each dish: the counts of
-        interpolated Kneser-Ney smoothing (Teh 2006, section 5), or the minimal path.
-    own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant
-        counts observations, as the estimators of Eisner (1996) do: the maximal path.
-    used (int64[5]): Restaurants, servings and cells so far, the first free cell or `NONE`, and
-        servings in the index.
-    restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent),
-        TIER, CUSTOMERS, TABLES, FIRST (serving). A parent's number is smaller than its children's.
-    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key
-        is read off the restaurant itself, which is looked at next anyway.
-    servings (int32[*, 7]): RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the same
-        dish in the parent restaurant), NEXT (serving of this restaurant), OPEN (tables) and CELL
-        (the first, or `NONE`).
-    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving, of all but
-        the first of each restaurant.
-    cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
-    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of
-        `seating`.
-    """
-
+    # int32[experts, depth]: the context-row element that each level of each expert reads, `NONE`
+    # past its end.
     columns: np.ndarray
+    # float64[experts * (depth + 1)]: discount d of each tier. With 0 its restaurants are Dirichlet
+    # processes; with 1 every customer has a table of his own, so that they pass their parents'
+    # probabilities on.
     discount: np.ndarray
-    strength: np.ndarray
-    alphabet: np.ndarray
+    strength: np.ndarray  # float64[experts * (depth + 1)]: strength theta of each tier, theta > -d
+    alphabet: np.ndarray  # int64[1]: the number of dishes
+    # bool[1]: whether a restaurant has at most one table for each dish: the counts of interpolated
+    # Kneser-Ney smoothing (Teh 2006, section 5), or the minimal path.
     one_table: np.ndarray
+    # bool[1]: whether every customer has a table of his own, so that each restaurant counts
+    # observations, as the estimators of Eisner (1996) do: the maximal path.
     own_tables: np.ndarray
+    # int64[5]: restaurants, servings and cells so far, the first free cell or `NONE`, and servings
+    # in the index.
     used: np.ndarray
+    # int32[*, 6]: PARENT, SYMBOL (the context symbol that leads here from the parent), TIER,
+    # CUSTOMERS, TABLES, FIRST (serving). A parent's number is smaller than its children's.
     restaurants: np.ndarray
+    # int32[2**i]: open addressing from (parent, symbol) to the restaurant. The key is read off the
+    # restaurant itself, which is looked at next anyway.
     restaurant_index: np.ndarray
+    # int32[*, 7]: RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the same dish in the
+    # parent restaurant), NEXT (serving of this restaurant), OPEN (tables) and CELL (the first, or
+    # `NONE`).
     servings: np.ndarray
+    # int32[2**i]: open addressing from (restaurant, dish) to the serving, of all but the first of
+    # each restaurant.
     serving_index: np.ndarray
-    cells: np.ndarray
+    cells: np.ndarray  # int32[*, 3]: SIZE of the table, COUNT of such tables, LINK to the next cell
+    # Workspace of `seating`: int32[depth + 1] twice, float64[depth + 2].
     path: np.ndarray
     chain: np.ndarray
     value: np.ndarray

@@ -8,7 +8,6 @@ discount of 0 (a Dirichlet process) or of 1 stays as it is.
 """
 
 from math import exp, lgamma, log, nan
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,20 +26,12 @@ _DENSE = 128
 _STEPS = 1000
 
 
-class Histograms(NamedTuple):
-    """How often each value occurs in each tier, as sorted triples (tier, value, count).
+def histograms(franchise: Franchise) -> list[np.ndarray]:
+    """Count the sufficient statistics of all hyperparameters; empty restaurants do not count.
 
-    customers, tables, sizes (int64[*, 3]): Customers of a restaurant, tables of a restaurant,
-        customers of a table.
+    RETURNS (list[int64[*, 3]]): How often each value occurs in each tier, as sorted triples (tier,
+        value, count): customers of a restaurant, tables of a restaurant, customers of a table.
     """
-
-    customers: np.ndarray
-    tables: np.ndarray
-    sizes: np.ndarray
-
-
-def histograms(franchise: Franchise) -> Histograms:
-    """Count the sufficient statistics of all hyperparameters; empty restaurants do not count."""
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
     cells = franchise.cells[: franchise.used[column.N_CELLS]]
@@ -54,7 +45,7 @@ def histograms(franchise: Franchise) -> Histograms:
     small = np.zeros((3, len(franchise.discount), _DENSE), dtype=np.int64)
     large = np.empty((sum(np.count_nonzero(row >= _DENSE) for row in values), 4), dtype=np.int64)
     large = large[: _tally(franchise, small, large)]
-    return Histograms(*(_triples(small[kind], large[large[:, 0] == kind, 1:]) for kind in range(3)))
+    return [_triples(small[kind], large[large[:, 0] == kind, 1:]) for kind in range(3)]
 
 
 @jit
@@ -108,7 +99,7 @@ def log_likelihood(customers, tables, sizes, discount, strength):
     """Return the log-probability of one tier's seating given its discount and strength, without
     base distributions.
 
-    customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
+    customers, tables, sizes (int64[*, 3]): One tier's rows of `histograms`.
     RETURNS (float): In nats: sum over restaurants of log [theta|d]_t / [theta|1]_c, with the first
         table's factor cancelled, plus the sum over tables of log [1 - d|1]_(size - 1) (Teh 2006
         equation 8).
@@ -139,7 +130,7 @@ def log_likelihood(customers, tables, sizes, discount, strength):
 def sample_tier(customers, tables, sizes, discount, strength, rng):
     """Slice-sample a tier's discount (below 1), unless it is 0, and its strength (Neal 2003).
 
-    customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
+    customers, tables, sizes (int64[*, 3]): One tier's rows of `histograms`.
     RETURNS (tuple[float, float]): The new discount and strength; NaN if the likelihood is not a
         number.
     """

@@ -41,73 +41,49 @@ _LOG2_HIGH, _LOG2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 
 @struct
 class Weights(NamedTuple):
-    """The weights of a pool's experts, or a gradient with respect to them.
+    """The weights of a pool's experts, or a gradient with respect to them."""
 
-    bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its
-        restaurant; empty for a plain pool.
-    gate (float64[gates, symbols, experts]): The amount that the symbol of a gate adds to the weight
-        of each expert.
-    """
-
+    # float64[tiers, BUCKETS]: the weight of an expert by the tier and the bucket of its restaurant;
+    # empty for a plain pool.
     bucket: np.ndarray
+    # float64[gates, symbols, experts]: what the symbol of a gate adds to each expert's weight.
     gate: np.ndarray
 
 
 @struct
 class Scratch(NamedTuple):
-    """The experts of a pool in a context; one for each thread.
+    """The experts of a pool in a context; one for each thread."""
 
-    context (int32[elements]): A context row, for callers.
-    symbols (int32[gates]): Symbols of the gates.
-    place (uint64[experts]): The restaurants.
-    weight_at (uint64[experts]): The place of each weight in `Weights.bucket`, flattened.
-    weight (float64[experts]): The weight of the expert; exp(weight) if experts are mixed.
-    probability (float64[experts]): If experts are mixed, p(dish | context).
-    logs (float64[experts, alphabet]): If experts are multiplied, the logs of their distributions
-        while they learn.
-    out (float64[alphabet]): A distribution of the pool.
-    row, level, active, trial, reached (uint64[experts]): Workspace of `table.descend`: the row of
-        logs of each expert, its depth, the experts that go on, their next places, and those whose
-        dishes are looked at.
-    """
-
-    context: np.ndarray
-    symbols: np.ndarray
-    place: np.ndarray
-    weight_at: np.ndarray
-    weight: np.ndarray
-    probability: np.ndarray
+    context: np.ndarray  # int32[elements]: a context row, for callers
+    symbols: np.ndarray  # int32[gates]: symbols of the gates
+    place: np.ndarray  # uint64[experts]: the restaurants
+    weight_at: np.ndarray  # uint64[experts]: places of the weights in `Weights.bucket`, flattened
+    weight: np.ndarray  # float64[experts]: the weights; exp(weight) if experts are mixed
+    probability: np.ndarray  # float64[experts]: p(dish | context), if experts are mixed
+    # float64[experts, alphabet]: the logs of distributions that are multiplied while they learn.
     logs: np.ndarray
-    out: np.ndarray
-    row: np.ndarray
-    level: np.ndarray
-    active: np.ndarray
-    trial: np.ndarray
-    reached: np.ndarray
+    out: np.ndarray  # float64[alphabet]: a distribution of the pool
+    # uint64[experts]: workspace of `table.descend`.
+    row: np.ndarray  # The row of logs of each expert
+    level: np.ndarray  # Its depth
+    active: np.ndarray  # The experts that go on
+    trial: np.ndarray  # Their next places
+    reached: np.ndarray  # The experts whose dishes are looked at
 
 
 @struct
 class Pool(NamedTuple):
-    """A conditional distribution.
+    """A conditional distribution."""
 
-    experts (Franchise | FrozenTable): The counts while it learns, or frozen probabilities.
-    weights, gradient (Weights): The weights, and the summed gradient of the log-likelihood.
-    gates (int32[gates]): Columns of the context row.
-    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty if all
-        do.
-    elements (int32[elements, *]): The elements of a context row, see each model's `contexts`.
-    mixed (bool): Whether the experts are mixed; else they are multiplied.
-    scratch (Scratch): Workspace of learning.
-    """
-
-    experts: Any
+    experts: Any  # Franchise | FrozenTable: the counts while it learns, or frozen probabilities
     weights: Weights
-    gradient: Weights
-    gates: np.ndarray
+    gradient: Weights  # The summed gradient of the log-likelihood
+    gates: np.ndarray  # int32[gates]: columns of the context row
+    # bool[kinds, alphabet]: which outcomes exist in which kind of context; empty if all do.
     possible: np.ndarray
-    elements: np.ndarray
-    mixed: bool
-    scratch: Any = None
+    elements: np.ndarray  # int32[elements, *]: those of a context row, see each model's `contexts`
+    mixed: bool  # Whether the experts are mixed; else they are multiplied
+    scratch: Any = None  # Scratch: workspace of learning
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,23 +13,17 @@ class Progress:
     """The state of training that is needed to resume it.
 
     Sentences are recognised by their content, with keys of bytes.
-
-    seated (dict[bytes, int]): How many copies of each sentence are seated.
-    copies (Counter[bytes]): How often each sentence of the treebank occurs, as far as is known; no
-        more of them are seated.
-    derivations (dict[bytes, list[int32[*]]]): The latent derivations of seated sentences.
-    visited (int): The number of sentences visited in the current sweep.
-    tokens (int): The number of seated tokens.
-    steps, sweeps (int): The numbers of updates and of complete sweeps.
     """
 
-    seated: dict[bytes, int] = field(default_factory=dict)
+    seated: dict[bytes, int] = field(default_factory=dict)  # How many copies of each are seated
+    # How often each sentence of the treebank occurs, as far as is known; no more are seated.
     copies: Counter[bytes] = field(default_factory=Counter)
+    # int32[*] each: the latent derivations of seated sentences.
     derivations: dict[bytes, list[np.ndarray]] = field(default_factory=dict)
-    visited: int = 0
-    tokens: int = 0
-    steps: int = 0
-    sweeps: int = 0
+    visited: int = 0  # The number of sentences visited in the current sweep
+    tokens: int = 0  # The number of seated tokens
+    steps: int = 0  # The number of updates
+    sweeps: int = 0  # The number of complete sweeps
 
     def is_complete(self, visited: int) -> bool:
         """Count sentences as visited. Returns whether that completes a sweep."""

@@ -177,8 +177,8 @@ class JointModel(CountModel):
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         for some, chunk in chunks(sentences, CHUNK):
             # Each sentence has a proposal besides its present derivation.
-            self.reserve(2 * (chunk.offsets[-1] - chunk.offsets[0]))
-            pools = [self.pool(name, weights[name], gradient[name]) for name in weights]
+            tokens = 2 * (chunk.offsets[-1] - chunk.offsets[0])
+            pools = [self.pool(name, weights[name], gradient[name], tokens) for name in weights]
             visited = visit_latent(
                 Distributions(*pools, *candidates),
                 chunk,

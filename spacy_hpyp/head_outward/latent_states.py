@@ -11,7 +11,6 @@ from thinc.api import Model
 
 from ..annotation.uncased_words import UncasedWords, read_uncased
 from ..compiled import NONE
-from ..hpyp.franchise import new_franchise
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..settings import OneOf, Settings, Whole, setting, taking
@@ -21,12 +20,10 @@ from ..text.vocabulary import Vocabulary, VocabularySettings
 from .states import (
     DEPENDENCIES,
     KINDS,
-    OF_DOCUMENTS,
     OF_PARENTS,
     Dependents,
     StateModel,
     believe_states,
-    columns_of,
     new_model,
     parse_sentences,
     sweep,
@@ -209,9 +206,9 @@ class LatentStates(StoredModel):
 
     def _read(self, message: Message) -> None:
         vocabulary = Vocabulary.from_dict(message["vocabulary"], self.vocabulary_settings.rule)
-        sizes = self.states, len(vocabulary)
-        seated = map(unpack, message["seating"], map(new_franchise, columns_of(self.kind), sizes))
-        self.initialize(vocabulary, StateModel(*seated, np.array([self.kind in OF_DOCUMENTS])))
+        empty = new_model(self.kind, self.states, len(vocabulary))
+        states, words = map(unpack, message["seating"], (empty.states, empty.words))
+        self.initialize(vocabulary, empty._replace(states=states, words=words))
         training = message["training"]
         training["documents"] = {key: number for number, key in enumerate(training["documents"])}
         self.training = StateTraining(**training)

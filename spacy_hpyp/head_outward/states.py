@@ -88,19 +88,13 @@ class Dependents(NamedTuple):
 
 def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
     """Return an untrained model of one of the `KINDS`; `DEPENDENCIES` have 1 state."""
-    of_states, of_words = columns_of(kind)
+    # The contexts of states and of words, most important element first.
+    of_states = [] if kind == DEPENDENCIES else [0]
+    of_words = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, [STATE, PARENT])
     return StateModel(
-        new_franchise(of_states, states, 0.0, _FIRST_STRENGTH),
-        new_franchise(of_words, vocabulary, 0.0, _FIRST_STRENGTH),
+        new_franchise(np.array([of_states]), states, 0.0, _FIRST_STRENGTH),
+        new_franchise(np.array([of_words]), vocabulary, 0.0, _FIRST_STRENGTH),
         np.array([kind in OF_DOCUMENTS]),
-    )
-
-
-def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the contexts of states and of words (int32[1, *] each), most important first."""
-    columns = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, [STATE, PARENT])
-    return np.array([[] if kind == DEPENDENCIES else [0]], dtype=np.int32), np.array(
-        [columns], dtype=np.int32
     )
 
 

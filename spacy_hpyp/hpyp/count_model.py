@@ -273,17 +273,14 @@ class CountModel(ClassedModel):
 
     # Learning
 
-    def pool(self, name: str, weights: Weights, gradient: Weights) -> Pool:
-        """Return a distribution that is going to learn. Errors as of `franchises`."""
+    def pool(self, name: str, weights: Weights, gradient: Weights, tokens: int) -> Pool:
+        """Return a distribution that is going to learn, with room for the events of some tokens.
+        Errors as of `franchises` and `franchise.reserve`.
+        """
         self._drop_frozen()
-        return self.conditionals[name].pool(self.franchises[name], weights, gradient)
-
-    def reserve(self, tokens: int, distributions: Sequence[str] | None = None) -> None:
-        """Make room for events of some tokens. Errors as of `franchises`, `franchise.reserve`."""
-        self._drop_frozen()
-        for name in self.conditionals if distributions is None else distributions:
-            events = self.conditionals[name].events_of_word * int(tokens)
-            self.franchises[name] = reserve(self.franchises[name], events)
+        conditional, franchises = self.conditionals[name], self.franchises
+        franchises[name] = reserve(franchises[name], conditional.events_of_word * int(tokens))
+        return conditional.pool(franchises[name], weights, gradient)
 
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions, unless they are fixed, and
@@ -323,8 +320,8 @@ class CountModel(ClassedModel):
         def sweep(name: str, generator: np.random.Generator) -> float:
             total = 0.0
             for some, chunk in chunks(sentences, CHUNK):
-                self.reserve(chunk.offsets[-1] - chunk.offsets[0], [name])
-                pool = self.pool(name, weights[name], gradient[name])
+                tokens = chunk.offsets[-1] - chunk.offsets[0]
+                pool = self.pool(name, weights[name], gradient[name], tokens)
                 generated = self.generated(name, chunk, derivations)
                 log_probability, visited = gibbs_sweep(pool, generated, seated[some], generator)
                 if visited < len(seated[some]):

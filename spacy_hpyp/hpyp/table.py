@@ -190,9 +190,8 @@ def _distribution(table, expert, row, out):
         restaurant, level = below, level + 1
     if multiplied:
         out[:] = 0.0
-        here = table.restaurants[restaurant]
         _add_row(table, with_row, 1.0, out)
-        _add_excesses(table, here.dishes, here.value, 1.0, out)
+        _add_excesses(table, restaurant, 1.0, out)
         mass = 0.0
         for dish in range(len(out)):
             out[dish] = exp(out[dish])
@@ -321,8 +320,7 @@ def _add_logs(table, scratch, out):
     for expert in range(len(scratch.weight)):
         _add_row(table, scratch.row[expert], scratch.weight[expert], out)
     for expert in range(len(scratch.weight)):
-        here = table.restaurants[scratch.place[expert]]
-        _add_excesses(table, here.dishes, here.value, scratch.weight[expert], out)
+        _add_excesses(table, scratch.place[expert], scratch.weight[expert], out)
 
 
 @jitable
@@ -333,14 +331,15 @@ def _add_row(table, number, weight, out):
 
 
 @jitable
-def _add_excesses(table, listed, excess, weight, out):
-    """Add the excesses of a restaurant, by its `dishes` and `value`."""
+def _add_excesses(table, restaurant, weight, out):
+    here = table.restaurants[restaurant]
+    listed = here.dishes
     if listed < SINGLE:
         first = np.int64(listed) + 1
         for place in range(first, first + np.int64(table.entries[listed].key)):
             out[table.entries[place].key] += weight * table.entries[place].value
     elif listed < ROW:
-        out[listed - SINGLE] += weight * excess
+        out[listed - SINGLE] += weight * here.value
 
 
 @dispatch
@@ -518,8 +517,6 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
     """Fill `dishes`, `value`, lists and rows, if experts are multiplied; see `_number_rows`."""
     rows, seated, alphabet = franchise.restaurants, franchise.servings, franchise.alphabet[0]
     restaurants, entries, logs = table.restaurants, table.entries, table.row
-    # Replace the factors by logs of their products since the row.
-    passed_on = back_off
     free = np.int64(0)
     for restaurant in range(len(places)):
         if places[restaurant] == NONE:
@@ -528,7 +525,8 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
         parent, number = rows[restaurant, column.PARENT], own_row[restaurant]
         factor = log(back_off[restaurant])
         if number >= 0:
-            passed_on[restaurant], here.dishes = 0.0, ROW + number
+            # Replace the factors by logs of their products since the row.
+            back_off[restaurant], here.dishes = 0.0, ROW + number
             if parent == NONE:
                 logs[number] = factor - log(alphabet)
             else:
@@ -537,7 +535,7 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
                 for dish in range(alphabet):
                     logs[number, dish] = logs[above, dish] + more
         else:
-            passed_on[restaurant] = passed_on[parent] + factor
+            back_off[restaurant] = back_off[parent] + factor
         if count > 1:
             here.dishes, entries[free].key = free, count
             free += 1
@@ -550,7 +548,7 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
             if number >= 0:
                 logs[number, dish] = found
             elif seated[serving, column.SERVED] > 0:
-                excess = found - passed_on[restaurant] - logs[~number, dish]
+                excess = found - back_off[restaurant] - logs[~number, dish]
                 if count > 1:
                     place = free
                     while entries[place].key != EMPTY and entries[place].key != dish:

@@ -63,7 +63,6 @@ def model_with_one_sentence(contexts):
     model = without_sentences(with_random_weights(make_model(contexts)))
     rows = sentence()
     model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
-    model.reserve(1000, DISTRIBUTIONS)
     return model, rows
 
 
@@ -86,7 +85,7 @@ def test_seatings_are_visited_as_often_as_enumeration_predicts(kind, name):
     if (kind, name) == ("plain", "label"):
         pytest.skip("there is no such distribution")
     model, rows = model_with_one_sentence(CONTEXTS[kind])
-    pool = model.pool(name, model.weights[name], no_gradient(model.weights)[name])
+    pool = model.pool(name, model.weights[name], no_gradient(model.weights)[name], 1000)
     derivations = static_derivations(rows)
     generated = Generated(
         DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets

@@ -64,9 +64,8 @@ def run(model, rows, given_trees, steps=STEPS):
     """
     gradient = no_gradient(model.weights)
     derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
-    model.reserve(1000, DISTRIBUTIONS)
     learner = Distributions(
-        *(model.pool(name, model.weights[name], gradient[name]) for name in DISTRIBUTIONS),
+        *(model.pool(name, model.weights[name], gradient[name], 1000) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
     )
@@ -108,7 +107,7 @@ class Marginal:
     @cache  # noqa: B019
     def customers(self, name, words, path):
         pool = self.model.pool(
-            name, self.model.weights[name], no_gradient(self.model.weights)[name]
+            name, self.model.weights[name], no_gradient(self.model.weights)[name], 1000
         )
         number, n = DISTRIBUTIONS.index(name), len(words)
         path = np.array(path, dtype=np.int32)
@@ -134,7 +133,6 @@ def test_derivations_are_visited_as_often_as_the_posterior_predicts(given_tree):
     ]
     model = without_sentences(make_model(SMALL))
     marginal = Marginal(without_sentences(make_model(SMALL)))
-    marginal.model.reserve(1000, DISTRIBUTIONS)
     rows = rows_of(*sentences)
     paths = [all_derivations(make_model(SMALL), *sentence, given_tree) for sentence in sentences]
     words = [sentence[0] for sentence in sentences]

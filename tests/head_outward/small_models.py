@@ -24,7 +24,7 @@ from spacy_hpyp.head_outward.contexts import (
 )
 from spacy_hpyp.head_outward.model import EstimatorSettings, HeadOutwardModel
 from spacy_hpyp.hpyp.count_model import no_gradient
-from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest
 from spacy_hpyp.hpyp.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
@@ -36,34 +36,43 @@ ROOT, NULL = "ROOT", "NULL"
 #: Outcome in place of a child's tag.
 STOP = "STOP"
 
-#: The contexts of the paper.
-PAPER = HeadOutwardContexts(
-    tag=[["direction+parent.tag", "sibling.tag", "parent.word+parent.case"]],
-    word=[["child.tag", "direction+parent.tag", "parent.word+parent.case"]],
-    case=[["child.tag", "child.word"]],
-)
-WITHOUT_SIBLINGS = HeadOutwardContexts(
-    tag=[["parent.tag", "direction", "parent.word"]],
-    word=[["child.tag", "parent.word"]],
-    case=[],
-    label=[["child.tag", "parent.tag", "child.left.word"]],
-)
-EXPERTS = HeadOutwardContexts(
-    tag=[["parent.tag", "direction", "sibling.distance"], ["parent.word", "sibling.word"], []],
-    word=[["child.tag", "parent.word"], ["sibling.tag", "sibling.case"]],
-    case=[["child.word", "child.tag"], ["parent.case+direction"]],
-    distance=[["child.tag", "parent.tag", "direction"], ["sibling.distance", "child.case"]],
-    label=[["child.tag", "parent.tag"], ["distance", "child.children"]],
-)
-#: Contexts that rule out dynamic programming.
-GRANDPARENTS = HeadOutwardContexts(
-    tag=[["parent.tag", "direction", "grandparent.tag+grandparent.direction", "sibling.tag"]],
-    word=[["child.tag", "parent.word", "grandparent.word"]],
-    case=[["child.word"], ["grandparent.case"]],
-    children=[["child.tag", "child.word", "grandparent.direction"]],
-    distance=[["child.children", "child.tag", "direction"]],
-    label=[["child.tag", "child.left.tag+child.right.tag", "child.right.case"]],
-)
+#: The context lists of each kind of model.
+MODELS = {
+    "paper": HeadOutwardContexts(
+        tag=[["direction+parent.tag", "sibling.tag", "parent.word+parent.case"]],
+        word=[["child.tag", "direction+parent.tag", "parent.word+parent.case"]],
+        case=[["child.tag", "child.word"]],
+    ),
+    "without siblings": HeadOutwardContexts(
+        tag=[["parent.tag", "direction", "parent.word"]],
+        word=[["child.tag", "parent.word"]],
+        case=[],
+        label=[["child.tag", "parent.tag", "child.left.word"]],
+    ),
+    "experts": HeadOutwardContexts(
+        tag=[["parent.tag", "direction", "sibling.distance"], ["parent.word", "sibling.word"], []],
+        word=[["child.tag", "parent.word"], ["sibling.tag", "sibling.case"]],
+        case=[["child.word", "child.tag"], ["parent.case+direction"]],
+        distance=[["child.tag", "parent.tag", "direction"], ["sibling.distance", "child.case"]],
+        label=[["child.tag", "parent.tag"], ["distance", "child.children"]],
+    ),
+    # A distribution after the tag's is the first to read the sibling.
+    "late siblings": HeadOutwardContexts(
+        tag=[["parent.tag", "direction"]],
+        word=[["child.tag", "sibling.word"]],
+        case=[["child.word", "parent.case"]],
+        distance=[["direction", "child.case", "sibling.tag"]],
+    ),
+    # These rule out dynamic programming.
+    "grandparents": HeadOutwardContexts(
+        tag=[["parent.tag", "direction", "grandparent.tag+grandparent.direction", "sibling.tag"]],
+        word=[["child.tag", "parent.word", "grandparent.word"]],
+        case=[["child.word"], ["grandparent.case"]],
+        children=[["child.tag", "child.word", "grandparent.direction"]],
+        distance=[["child.children", "child.tag", "direction"]],
+        label=[["child.tag", "child.left.tag+child.right.tag", "child.right.case"]],
+    ),
+}
 
 
 class Tree(NamedTuple):
@@ -148,13 +157,10 @@ def make_model(
     return model
 
 
-def learning(model: HeadOutwardModel, events: int = 1000) -> HeadOutwardDistributions:
-    """Return the model in its learning state, with room for some events."""
-    gradient = no_gradient(model.weights)
-    pools = {}
-    for name, conditional in model.conditionals.items():
-        model.franchises[name] = reserve(model.franchises[name], events)
-        pools[name] = conditional.pool(model.franchises[name], model.weights[name], gradient[name])
+def learning(model: HeadOutwardModel) -> HeadOutwardDistributions:
+    """Return the model in its learning state, with room for the events of 1,000 tokens."""
+    weights, gradient = model.weights, no_gradient(model.weights)
+    pools = {name: model.pool(name, weights[name], gradient[name], 1000) for name in weights}
     return make_distributions(model.conditionals, pools, model.symbols)
 
 

@@ -7,13 +7,10 @@ import pytest
 from compiling import compiled
 from seating import context_of
 from small_models import (
-    EXPERTS,
-    GRANDPARENTS,
+    MODELS,
     NULL,
-    PAPER,
     ROOT,
     STOP,
-    WITHOUT_SIBLINGS,
     Event,
     Tree,
     arrays_of,
@@ -164,12 +161,6 @@ def test_contexts_unsuitable_for_a_chart_are_reported(lists, problem):
 
 # The events of a tree, and their seating.
 
-MODELS = {
-    "paper": PAPER,
-    "without siblings": WITHOUT_SIBLINGS,
-    "experts": EXPERTS,
-    "grandparents": GRANDPARENTS,
-}
 MANY_TREES = random_trees(40, seed=3, lengths=(1, 2, 4, 6))
 
 

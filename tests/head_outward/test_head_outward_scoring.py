@@ -9,11 +9,8 @@ import pytest
 from projective_trees import projective_trees
 from seating import PRECISION
 from small_models import (
-    EXPERTS,
-    GRANDPARENTS,
-    PAPER,
+    MODELS,
     STOP,
-    WITHOUT_SIBLINGS,
     Tree,
     arrays_of,
     events_of_tree,
@@ -28,20 +25,6 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import best_trees, parse, tree_log_probabilities
 
-#: Contexts in which a distribution after the tag's is the first to read the sibling.
-LATE_SIBLINGS = HeadOutwardContexts(
-    tag=[["parent.tag", "direction"]],
-    word=[["child.tag", "sibling.word"]],
-    case=[["child.word", "parent.case"]],
-    distance=[["direction", "child.case", "sibling.tag"]],
-)
-MODELS = {
-    "paper": PAPER,
-    "without siblings": WITHOUT_SIBLINGS,
-    "experts": EXPERTS,
-    "late siblings": LATE_SIBLINGS,
-    "grandparents": GRANDPARENTS,
-}
 LABELLED = ("without siblings", "experts")
 CHARTABLE = [kind for kind in MODELS if kind != "grandparents"]
 SENTENCES = [(tree.words, tree.tags) for tree in random_trees(6, seed=8, lengths=(1, 2, 3, 4, 4))]

@@ -1,6 +1,7 @@
 """Seatings for the tests."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from compiling import compiled
@@ -27,6 +28,8 @@ deepest, dish_probability, restaurant_distribution = map(
     compiled, (deepest, dish_probability, restaurant_distribution)
 )
 
+#: All context rows of three elements of four symbols.
+ROWS = np.array([*product(range(4), repeat=3)], dtype=np.int32)
 Customer = tuple[tuple[int, ...], int]
 
 #: Relative rounding error of a frozen table, per unit of an expert's weight. The table stores

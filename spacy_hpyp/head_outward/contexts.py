@@ -398,21 +398,6 @@ def place_in_tree(family, child, n):
 
 
 @jitable
-def _outcome_of(distribution, event, words, tags, labels):
-    if distribution == TAG:
-        return tags[event.child]
-    if distribution == WORD:
-        return words[event.child] // CASES
-    if distribution == CASE:
-        return words[event.child] % CASES
-    if distribution == CHILDREN:
-        return np.int32(event.children)
-    if distribution == DISTANCE:
-        return np.int32(event.distance)
-    return labels[event.child]
-
-
-@jitable
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
     """Return the events of one distribution; the root's child has no distance and no label."""
     n = len(words)
@@ -420,13 +405,16 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
     if pool.experts.columns.shape[0] == 0:
         return events
     symbols, family = symbols_of(words, tags, sizes), family_of(heads)
-    stop = np.int32(pool.experts.alphabet[0] - 1)
+    stop = pool.experts.alphabet[0] - 1
     for child in range(n):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
             continue
         event = place_in_tree(family, child, n)
         read_context(pool.elements, sizes, symbols, event, pool.scratch.context)
-        enter_event(pool, events, 0, _outcome_of(distribution, event, words, tags, labels))
+        word, case = words[child] // CASES, words[child] % CASES
+        tag, label = np.int64(tags[child]), np.int64(labels[child])
+        outcomes = tag, word, case, event.children, event.distance, label
+        enter_event(pool, events, 0, outcomes[distribution])
     if distribution == TAG:
         for parent in range(n):
             for direction in range(2):

@@ -60,7 +60,9 @@ def chart_scores(model, words, tags):
     """Return the `ChartScores` of cased words and tags (int32[n]) in nats, without labels."""
     n = len(words)
     symbols, work = symbols_of(words, tags, model.sizes), _workspaces(model)
-    siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
+    reads = model.reads_sibling
+    child_reads = reads[WORD] or reads[CASE] or reads[DISTANCE]
+    siblings = n if reads[TAG] or child_reads else min(n, 1)
     scores = ChartScores(
         np.empty(n),
         np.empty((n, n)),
@@ -97,16 +99,11 @@ def chart_scores(model, words, tags):
                     scores.last[parent, sibling] = log(p_tag[stop])
                 for child in range(sibling + step, end, step):
                     score = without_tag[child]
-                    if not is_first and _reads_sibling(model):
+                    if not is_first and child_reads:
                         event = place_child(parent, before, child, n)
                         score = _log_child(model, symbols, event, words, work)
                     row[child] = log(p_tag[tags[child]]) + score
     return scores
-
-
-@jitable
-def _reads_sibling(model):
-    return model.reads_sibling[WORD] or model.reads_sibling[CASE] or model.reads_sibling[DISTANCE]
 
 
 @jitable

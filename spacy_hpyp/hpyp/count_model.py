@@ -258,7 +258,9 @@ class CountModel(ClassedModel):
                 self._of_each(lambda name: self.conditionals[name].table(self._seating(name)))
             )
         weights = self.weights
-        if self._frozen is None or not _equal(self._frozen[0], weights):
+        if self._frozen is None or not all(
+            all(map(np.array_equal, own, weights[name])) for name, own in self._frozen[0].items()
+        ):
             weights = {name: Weights(*map(np.copy, own)) for name, own in weights.items()}
             pools = {
                 name: self.conditionals[name].pool(table, weights[name])
@@ -391,10 +393,6 @@ class CountModel(ClassedModel):
         vocabulary = Vocabulary.from_dict(message["vocabulary"], self.vocabulary_settings.rule)
         self.initialize(message["labels"], vocabulary, message["distributions"])
         self.progress = Progress.from_message(message["progress"])
-
-
-def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:
-    return all(np.array_equal(a, b) for name in some for a, b in zip(some[name], others[name]))
 
 
 def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:

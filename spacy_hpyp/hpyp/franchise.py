@@ -268,15 +268,6 @@ def deepest(franchise, expert, row):
 
 
 @jitable
-def seen(franchise, restaurant):
-    """Return the nearest restaurant, here or above, that is not empty; else the root."""
-    restaurants = franchise.restaurants
-    while restaurants[restaurant, CUSTOMERS] == 0 and restaurants[restaurant, PARENT] != NONE:
-        restaurant = restaurants[restaurant, PARENT]
-    return restaurant
-
-
-@jitable
 def restaurant_probability(franchise, restaurant, serving, above):
     """Return the predictive probability of a dish in one restaurant (Teh 2006 equation 5).
 

@@ -82,19 +82,14 @@ def read_events(generated, number, pool):
 def predict_event(pool, events, i):
     """Return the log-probability of an event in nats, given the present seating."""
     scratch, dish = pool.scratch, events.dish[i]
-    _place_experts(pool, events, i)
+    overwrite(scratch.symbols, events.symbols[i])
+    overwrite(scratch.place, events.restaurants[i])
     if pool.mixed:
         look_up(pool.experts, dish, scratch)
         return log(mix(pool, scratch))
     look_up(pool.experts, NONE, scratch)
     multiply(pool, events.kind[i], scratch, scratch.out)
     return log(scratch.out[dish])
-
-
-@jitable
-def _place_experts(pool, events, i):
-    overwrite(pool.scratch.symbols, events.symbols[i])
-    overwrite(pool.scratch.place, events.restaurants[i])
 
 
 @jitable
@@ -105,7 +100,8 @@ def add_event(pool, events, i, rng):
     """
     scratch, dish = pool.scratch, events.dish[i]
     if pool.mixed:
-        _place_experts(pool, events, i)
+        overwrite(scratch.symbols, events.symbols[i])
+        overwrite(scratch.place, events.restaurants[i])
         find_weights(pool.experts, scratch)
         for expert in range(len(scratch.place)):
             restaurant = events.restaurants[i, expert]

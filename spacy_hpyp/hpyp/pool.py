@@ -20,12 +20,12 @@ import numpy as np
 from ..compiled import NONE, jitable, struct
 from .franchise import (
     CUSTOMERS,
+    PARENT,
     TIER,
     Franchise,
     deepest,
     dish_probability,
     restaurant_distribution,
-    seen,
 )
 from .table import BUCKETS, FrozenTable, add_logs, bucket_of, descend, distribution, freeze, surplus
 
@@ -88,23 +88,17 @@ class Pool(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """The definition of a conditional distribution, without counts.
+    """The definition of a conditional distribution, without counts; see `Pool`."""
 
-    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element
-        first; none if the outcome is not generated.
-    elements, gates, possible: See `Pool`.
-    columns (int32[experts, depth]): See `Franchise`.
-    mixed (bool): Whether several experts are mixed; else they are multiplied.
-    events_of_word (int): The highest number of events for each word of a sentence.
-    """
-
+    # The context list of each expert, most important element first; none if the outcome is not
+    # generated.
     experts: tuple[tuple[str, ...], ...]
     elements: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # int32[experts, depth]: see `Franchise`
     gates: np.ndarray
-    mixed: bool
+    mixed: bool  # Whether several experts are mixed; else they are multiplied
     possible: np.ndarray = field(default_factory=_ALL_POSSIBLE.copy)
-    events_of_word: int = 1
+    events_of_word: int = 1  # The highest number of events for each word of a sentence
 
     @property
     def is_plain(self) -> bool:
@@ -333,7 +327,10 @@ def _descend(franchise, row, dish, scratch):
 def find_weights(franchise, scratch):
     """Find the places of the experts' weights, given `scratch.place`."""
     for expert in range(len(scratch.place)):
-        row = franchise.restaurants[seen(franchise, np.int64(scratch.place[expert]))]
+        row = franchise.restaurants[np.int64(scratch.place[expert])]
+        # The nearest restaurant that is not empty, or the root.
+        while row[CUSTOMERS] == 0 and row[PARENT] != NONE:
+            row = franchise.restaurants[row[PARENT]]
         scratch.weight_at[expert] = row[TIER] * BUCKETS
         if row[CUSTOMERS] > 0:
             scratch.weight_at[expert] += np.uint64(bucket_of(row[CUSTOMERS]))

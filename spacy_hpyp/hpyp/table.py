@@ -66,29 +66,24 @@ _LINE = 16
 
 @struct
 class FrozenTable(NamedTuple):
-    """Probabilities of one distribution.
+    """Probabilities of one distribution."""
 
-    columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
-    restaurants (RESTAURANT[*]): The experts' roots, and all other restaurants with customers.
-        key: The context symbol that leads here from the parent, the size of the room for children,
-            and the bucket, see `_settle`; `EMPTY` where there is no restaurant.
-        children: The beginning of that room.
-        dishes: The beginning of a list in `entries`, or `SINGLE` and the only dish, or `ROW` and
-            the number of a row (0 if experts are mixed: no dish at all).
-        value: If experts are multiplied, the excess of the only dish in nats. Otherwise the
-            back-off factor, or if that is above 1/2 and there is one dish the negative of its
-            complement: the dish has all that is not passed on, and both are known precisely.
-    entries (ENTRY[*]): Lists. The key of the first entry of each is the number of the others. Those
-        have dishes, and p(dish | restaurant), with gaps; or if experts are multiplied, excesses in
-        nats.
-    row (float32[rows, alphabet]): Log-probabilities in nats; empty if experts are mixed.
-    """
-
-    columns: np.ndarray
-    alphabet: np.ndarray
+    columns: np.ndarray  # int32[experts, depth]: as in `Franchise`
+    alphabet: np.ndarray  # int64[1]: the number of dishes
+    # RESTAURANT[*]: the experts' roots, and all other restaurants with customers.
+    #   key: The context symbol that leads here from the parent, the size of the room for children,
+    #     and the bucket, see `_settle`; `EMPTY` where there is no restaurant.
+    #   children: The beginning of that room.
+    #   dishes: The beginning of a list in `entries`, or `SINGLE` and the only dish, or `ROW` and
+    #     the number of a row (0 if experts are mixed: no dish at all).
+    #   value: If experts are multiplied, the excess of the only dish in nats. Otherwise the
+    #     back-off factor, or if that is above 1/2 and there is one dish the negative of its
+    #     complement: the dish has all that is not passed on, and both are known precisely.
     restaurants: np.ndarray
+    # ENTRY[*]: lists. The key of the first entry of each is the number of the others. Those have
+    # dishes, and p(dish | restaurant), with gaps; or if experts are multiplied, excesses in nats.
     entries: np.ndarray
-    row: np.ndarray
+    row: np.ndarray  # float32[rows, alphabet]: log-probabilities (nats); empty for mixed experts
 
 
 @jitable

@@ -76,33 +76,24 @@ MODELS = {
 
 
 class Tree(NamedTuple):
-    """A tree of a sentence.
+    """A tree of a sentence."""
 
-    words (Sequence[int]): The number of the uncased word times `CASES`, and the case.
-    tags, heads, labels (Sequence[int]): `NONE` for the head and the label of the root's child.
-    """
-
-    words: Sequence[int]
+    words: Sequence[int]  # The number of the uncased word times `CASES`, plus the case
     tags: Sequence[int]
-    heads: Sequence[int]
-    labels: Sequence[int]
+    heads: Sequence[int]  # `NONE` for the root's child
+    labels: Sequence[int]  # `NONE` for the root's child
 
 
 class Event(NamedTuple):
-    """An event and its context.
-
-    distribution (str): Its name.
-    outcome (int | str): A number, or `STOP`.
-    parent, sibling, child (int | str): Positions, `ROOT` or `NULL`.
-    direction (int): 0 on the left, 1 on the right.
-    """
+    """An event and its context."""
 
     distribution: str
-    outcome: int | str
+    outcome: int | str  # A number, or `STOP`
+    # Positions, `ROOT` or `NULL`.
     parent: int | str
     sibling: int | str
     child: int | str
-    direction: int
+    direction: int  # 0 on the left, 1 on the right
 
 
 def random_trees(

@@ -36,7 +36,7 @@ from spacy_hpyp.head_outward.contexts import (
     unchartable,
     with_classes,
 )
-from spacy_hpyp.hpyp.franchise import N_SERVINGS, SYMBOL
+from spacy_hpyp.hpyp.franchise import N_SERVINGS
 from spacy_hpyp.text.elements import reads_classes
 
 events_of = compiled(events_of)
@@ -55,20 +55,25 @@ FLAT = Tree(
 TREES = [FLAT, *random_trees(20, seed=4, lengths=(1, 4, 6), labels=1)]
 
 
-def read_all(lists, distribution, trees=TREES):
-    """The model, the symbols that one-element experts read at the events of trees (events,
+def found_in(model, name, trees):
+    """Each event's outcome and its context under each expert, according to the package."""
+    pool, sentences = getattr(learning(model), name), arrays_of(trees)
+    for start, end in zip(sentences.offsets, sentences.offsets[1:]):
+        parts = (part[start:end] for part in sentences[:4])
+        events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.symbols)
+        count = events.count[0]
+        for dish, places in zip(events.dish[:count].tolist(), events.restaurants[:count]):
+            yield (dish, *(context_of(pool.experts, place)[1] for place in places))
+
+
+def read_all(lists, distribution):
+    """The model, the symbols that one-element experts read at the events of `TREES` (events,
     experts), and the outcomes.
     """
     given = {"tag": [[]], "word": [], "case": [], DISTRIBUTIONS[distribution]: lists}
     model = make_model(HeadOutwardContexts(**given))
-    pool, symbols, dishes = getattr(learning(model), DISTRIBUTIONS[distribution]), [], []
-    for tree in trees:
-        sentence = arrays_of([tree])
-        events = events_of(pool, distribution, *sentence[:4], model.symbols)
-        places = events.restaurants[: events.count[0]]
-        symbols += pool.experts.restaurants[places, SYMBOL].tolist()
-        dishes += events.dish[: events.count[0]].tolist()
-    return model, symbols, dishes
+    found = [*found_in(model, DISTRIBUTIONS[distribution], TREES)]
+    return model, [sum(contexts, ()) for _, *contexts in found], [dish for dish, *_ in found]
 
 
 @pytest.mark.parametrize("distribution", [TAG, LABEL])
@@ -97,7 +102,7 @@ def test_every_element_matches_the_reference_reader(distribution):
 )
 def test_joined_elements_number_each_combination(names):
     _, found, _ = read_all([[name] for name in names] + [["+".join(names)]], LABEL)
-    apart, joined = [tuple(row[:-1]) for row in found], [row[-1] for row in found]
+    apart, joined = [row[:-1] for row in found], [row[-1] for row in found]
     assert len(set(apart)) > 2
     assert len(set(apart)) == len(set(joined)) == len(set(zip(apart, joined)))
 
@@ -169,25 +174,11 @@ def customers_of(model, name, tree):
     for event in events_of_tree(tree):
         if event.distribution == name:
             outcome = outcomes_of(model, name) - 1 if event.outcome == STOP else event.outcome
-            experts = model.conditionals[name].experts
-            yield (
-                outcome,
-                *(
-                    tuple(number(e, read(e, tree, event), model) for e in expert)
-                    for expert in experts
-                ),
+            contexts = (
+                tuple(number(element, read(element, tree, event), model) for element in expert)
+                for expert in model.conditionals[name].experts
             )
-
-
-def found_in(model, name, trees):
-    """The same customers according to the package."""
-    pool, sentences = getattr(learning(model), name), arrays_of(trees)
-    for start, end in zip(sentences.offsets, sentences.offsets[1:]):
-        parts = (part[start:end] for part in sentences[:4])
-        events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.symbols)
-        count = events.count[0]
-        for dish, places in zip(events.dish[:count].tolist(), events.restaurants[:count]):
-            yield (dish, *(context_of(pool.experts, place)[1] for place in places))
+            yield outcome, *contexts
 
 
 def test_a_handmade_tree_has_the_expected_events():

@@ -1,11 +1,9 @@
 """Pools of experts compared with products and mixtures in plain Python."""
 
-import itertools
-
 import numpy as np
 import pytest
 from compiling import compiled
-from seating import PRECISION, predictive_distribution
+from seating import PRECISION, ROWS, predictive_distribution
 
 from spacy_hpyp.hpyp import gibbs
 from spacy_hpyp.hpyp import pool as pools
@@ -101,10 +99,6 @@ def mixture(pool, row):
     out, weight = experts(pool, row)
     share = np.exp(weight)
     return share @ out / share.sum()
-
-
-#: All context rows of four symbols.
-ROWS = np.array([*itertools.product(range(4), repeat=3)], dtype=np.int32)
 
 
 def test_bucket_sizes_double():

@@ -17,8 +17,7 @@ import typer
 from wasabi import msg
 
 from spacy_hpyp.cli.evaluate import give_tags
-from spacy_hpyp.cli.raw_text import read_corpus
-from spacy_hpyp.pipeline.corpus import create_gold_corpus
+from spacy_hpyp.pipeline.corpus import create_conllu_corpus, create_gold_corpus
 
 FACTORY = "head_outward_parser"
 #: Prior, counts and hyperparameters. Raw counts come first and use neither of the others.
@@ -43,7 +42,7 @@ def compare(
 ) -> None:
     """Train and measure each estimator."""
     nlp = spacy.blank(lang)
-    examples = read_corpus(train, nlp, tokens="gold")
+    examples = list(create_conllu_corpus(train, tokens="gold")(nlp))
     models: list[dict[str, Any]] = []
     for prior, counts, hyperparameters in ESTIMATORS:
         estimator = {"prior": prior, "counts": counts, "hyperparameters": hyperparameters}

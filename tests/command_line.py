@@ -16,3 +16,8 @@ def run(*arguments: Any, exit_code: int = 0) -> Result:
         raise done.exception
     assert done.exit_code == exit_code, done.output
     return done
+
+
+def said(*arguments: Any, exit_code: int = 1) -> str:
+    """Run `spacy`, and return its messages on stderr, which are wrapped, as one line."""
+    return " ".join(run(*arguments, exit_code=exit_code).stderr.split())

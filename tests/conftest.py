@@ -308,6 +308,14 @@ def trained(toy: ToyTreebank) -> Language:
 
 
 @pytest.fixture(scope="session")
+def saved(trained: Language, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pipeline `trained`; tests do not change it."""
+    path = tmp_path_factory.mktemp("trained") / "pipeline"
+    trained.to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="session")
 def trained_pools(toy: ToyTreebank) -> Language:
     """A pipeline whose distributions have several experts; tests do not change it."""
     return toy.trained(**toy.pools)

@@ -1,4 +1,4 @@
-"""Options, loading and output, which the commands share."""
+"""Loading and output, which the commands share."""
 
 import errno
 import json
@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Any, TextIO
 
 import spacy
 import srsly
@@ -27,58 +26,14 @@ from ..storage import prepare_folder, replace_file, replacing
 SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 #: A progress bar that disappears at the end, for a terminal.
 Bar = partial(tqdm, leave=False, disable=None)
-# Options
-
-
-def option(meaning: str, names: str = "", **settings: Any) -> Any:
-    """Declare an option, with settings of `typer.Option`.
-
-    names (str): Its names with spaces between them, instead of the parameter's.
-    """
-    return typer.Option(*names.split(), help=meaning, **settings)
-
-
-def argument(meaning: str, **settings: Any) -> Any:
-    """Declare an argument, with settings of `typer.Argument`."""
-    return typer.Argument(help=meaning, **settings)
-
-
-def _prepare_parent(path: Path | None) -> Path | None:
-    if path is not None:
-        prepare_folder(path.parent)
-    return path
-
-
-#: Settings of options and arguments for files to read and files to write.
-FILE = {"exists": True, "dir_okay": False}
-NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": _prepare_parent}
-AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline")]
-Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
-AnyModel = Annotated[
-    str, argument("Trained pipeline with an hpyp_parser, or model of 'hpyp ngram'")
-]
-Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
-Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
-Threads = Annotated[
-    int | None, option("Number of threads (default: the pipeline's setting)", "--threads -t")
-]
-PerLine = Annotated[bool, option("Read each line of a text as one sentence", "--per-line -l")]
-Tokenized = Annotated[bool, option("Split text into words at white space")]
-RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'auto' or an address", "--ray")]
-Workers = Annotated[
-    int | None, option("With --ray: number of workers (default: one per core)", min=1)
-]
-
-# Loading
 
 
 def load_pipeline(
     model: str | Path, *, threads: int | None = None, overrides: dict[str, Any] | None = None
 ) -> Language:
-    """Load a pipeline, perhaps with other settings.
+    """Load a pipeline, perhaps with other `threads` in each component of this package, and other
+    settings of its config, by their names with dots.
 
-    threads (int | None): Instead of the setting of each component of this package.
-    overrides (dict[str, Any] | None): Settings of its config, by their names with dots.
     RAISES (ValueError | OSError): If a setting is wrong, or there is no such pipeline.
     """
     nlp = spacy.load(model, config=overrides or {})
@@ -107,10 +62,7 @@ def load_parser(model: str | Path, *, threads: int | None = None) -> tuple[Langu
 
 
 def require_extra(extra: str, *modules: str) -> Any:
-    """Import modules that an extra installs, and return the last one.
-
-    RAISES (ImportError): If one is missing.
-    """
+    """Import modules of an extra, and return the last. RAISES (ImportError): If one is missing."""
     try:
         return [import_module(name) for name in modules][-1]
     except ImportError as error:
@@ -118,9 +70,6 @@ def require_extra(extra: str, *modules: str) -> Any:
             f"The command needs {modules[0]}, which is in the extra '{extra}': "
             f"pip install 'spacy-hpyp[{extra}]'"
         ) from error
-
-
-# Output
 
 
 def note(text: str) -> None:
@@ -145,15 +94,6 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
 def is_shown(path: Path | None) -> bool | None:
     """Return True if a progress bar would disturb output on the screen, else None, for tqdm."""
     return (path is None and sys.stdout.isatty()) or None
-
-
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and contents of a folder's files but .pyc."""
-    if path.is_file():
-        return sha256(path.read_bytes()).hexdigest()
-    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != ".pyc")
-    parts = [f"{file.relative_to(path).as_posix()} {checksum(file)}" for file in files]
-    return sha256("\n".join(parts).encode()).hexdigest()
 
 
 def json_line(value: Any) -> str:

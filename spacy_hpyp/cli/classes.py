@@ -8,10 +8,12 @@ from typing import Annotated
 import spacy
 from wasabi import msg
 
+from ..pipeline.corpus import create_conllu_corpus
 from ..storage import replace_file
 from ..text.word_classes import class_lines, learn_classes, without_digits
-from .app import NEW_FILE, Bar, Tokenized, argument, option
-from .raw_text import read_corpus, read_sentences
+from .app import Bar
+from .options import NEW_FILE, Tokenized, argument, option
+from .raw_text import read_sentences
 
 # The largest number of passes over all words.
 _PASSES = 20
@@ -43,7 +45,7 @@ def classes(
     nlp = None if tokenized else spacy.blank(lang)
     if treebank is not None:
         nlp = spacy.blank(lang, config=_LEARNED)
-        examples = read_corpus(treebank, nlp, tokens="gold")
+        examples = list(create_conllu_corpus(treebank, tokens="gold")(nlp))
         nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
 
     def read() -> Iterator[list[str]]:

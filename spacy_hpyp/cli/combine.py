@@ -9,6 +9,7 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..pipeline.alignment import example_of_words
+from ..pipeline.corpus import create_conllu_corpus
 from ..pipeline.easy_first_parser import EasyFirstParser
 from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.parse_combiner import ArcConfidence, ParseCombiner
@@ -16,9 +17,9 @@ from ..pipeline.scorer import score
 from ..pipeline.word_classifiers import EasyFirstSenter, EasyFirstTagger
 from ..text.word_classes import TABLE
 from .analysis import calibrations
-from .app import SCORES, AnyPipeline, Bar, argument, load_pipeline, option, percent, print_table
+from .app import SCORES, Bar, load_pipeline, percent, print_table
 from .evaluate import print_calibration
-from .raw_text import read_corpus
+from .options import AnyPipeline, argument, option
 
 _VOTERS = EasyFirstSenter, HPYPParser, EasyFirstTagger, EasyFirstParser
 # Trees follow another scheme if the treebank lacks more than this share of their labels.
@@ -46,7 +47,7 @@ def combine(
     parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
     if not parsers:
         raise ValueError(f"The pipeline should have a parser, but it has {nlp.pipe_names}.")
-    examples = read_corpus(unseen, nlp)
+    examples = list(create_conllu_corpus(unseen)(nlp))
     alone = _parsed(nlp, examples, nlp.pipe_names[: nlp.pipe_names.index(parsers[-1]) + 1])
     if not rate:
         _check_labels(alone, parsers[-1])

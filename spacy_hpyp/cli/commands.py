@@ -8,54 +8,31 @@ from time import monotonic
 import typer
 from numba.core.event import Event, Listener, install_listener
 
-from . import (
-    classes,
-    combine,
-    convert,
-    cross_validate,
-    evaluate,
-    explore,
-    guides,
-    language_models,
-    parse,
-    production,
-    rank,
-    report,
-    surprisal,
-    udeval,
-)
 from .app import note
+from .classes import classes
+from .combine import combine
+from .convert import convert, split
+from .evaluate import evaluate
+from .explore import explore
+from .guides import guides
+from .language_models import generate, ngram, perplexity, self_train
+from .parse import parse
+from .production import compact, precompile
+from .rank import rank
+from .report import report
+from .surprisal import reading, surprisal
+from .udeval import cross_validate, udeval
 
 # Shorter compilation, in seconds, gets no message.
 _SHORT = 2.0
 #: All commands, without the messages of `Commands`.
 commands = typer.Typer()
 
-_COMMANDS = [
-    parse.parse,
-    surprisal.surprisal,
-    surprisal.reading,
-    evaluate.evaluate,
-    udeval.udeval,
-    report.report,
-    explore.explore,
-    rank.rank,
-    cross_validate.cross_validate,
-    language_models.perplexity,
-    language_models.generate,
-    convert.split,
-    convert.convert,
-    guides.guides,
-    combine.combine,
-    classes.classes,
-    language_models.self_train,
-    language_models.ngram,
-    production.compact,
-    production.precompile,
-]
+_APPLY = [parse, surprisal, reading]
+_EVALUATE = [evaluate, udeval, report, explore, rank, cross_validate, perplexity, generate]
+_TRAIN = [split, convert, guides, combine, classes, self_train, ngram, compact, precompile]
 
-
-for _function in _COMMANDS:
+for _function in (*_APPLY, *_EVALUATE, *_TRAIN):
     # Commands with a context read config settings, or options of Streamlit, from it.
     _free = {"allow_extra_args": True, "ignore_unknown_options": True}
     _settings = _free if "ctx" in signature(_function).parameters else {}

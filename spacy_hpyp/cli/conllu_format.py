@@ -16,7 +16,8 @@ UPOS = frozenset(
 )
 # Universal parts of speech that are tags of other tagsets, too.
 _IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
-_LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
+# Labels that UD allows for arcs between words.
+_LABEL = re.compile(r"(?!root(:|$))[a-z]+(:[a-z]+)?")
 # Attributes of Docs that a pipeline may not set, by their columns.
 _KEPT = {2: "LEMMA", 3: "POS", 4: "TAG", 5: "MORPH"}
 _PROBABILITIES = {"head_prob": "HeadProb", "tag_prob": "TagProb"}
@@ -47,11 +48,10 @@ def write_block(block: Block, doc: Doc, sent_id: str) -> str:
 def write_doc(
     doc: Doc, name: str, number: int, comments: Iterable[str] = (), *, whole: bool = False
 ) -> list[str]:
-    """Return the sentences of a parsed document in CoNLL-U, but for those of white space.
+    """Return the sentences of a parsed document, or if `whole` the only one, in CoNLL-U, but for
+    those of white space. The first one has the comments.
 
     name (str), number (int): They are called after the name, with the numbers after this one.
-    comments (Iterable[str]): Comments on the first sentence.
-    whole (bool): Whether the document is one sentence.
     RAISES (ValueError): If it has no trees, or no sentence boundaries.
     """
     words, ranges, more = to_word_doc(doc), {}, 0
@@ -134,35 +134,23 @@ def _rows(tokens: list[Token]) -> list[list]:
     probabilities = {key: probabilities_of(name, tokens) for name, key in _PROBABILITIES.items()}
     rows = []
     for i, (token, head) in enumerate(zip(tokens, heads)):
-        deprel, misc = _label(token), []
+        # The part after the bar restores crossing arcs.
+        deprel, misc = token.dep_.split("||")[0], []
         if head == 0:
             deprel = "root"
         elif i in roots:
             # A tree has one root; the others are attached to it.
             deprel = "punct" if token.is_punct else "parataxis"
-        elif deprel is None:
-            deprel = "dep"
-            plain = "_".join(token.dep_.split("||")[0].replace("|", "/").split())
+        elif not _LABEL.fullmatch(deprel):
+            plain, deprel = "_".join(deprel.replace("|", "/").split()), "dep"
             misc = [f"Label={plain}"] if plain and plain.lower() != "root" else []
-        misc += [
-            f"{key}={values[i]:.4f}"
-            for key, values in probabilities.items()
-            if values[i] is not None
-        ]
-        upos = token.pos_ or token.tag_
-        upos = "CCONJ" if token.pos_ == "CONJ" else upos if upos in UPOS else "X"
+        misc += [f"{key}={p[i]:.4f}" for key, p in probabilities.items() if p[i] is not None]
+        upos = "CCONJ" if token.pos_ == "CONJ" else token.pos_ or token.tag_
         lemma = " ".join(token.lemma_.split()) or EMPTY
         tag = "_".join(token.tag_.split()) * has_own_tags or EMPTY
         columns = lemma, upos, tag, str(token.morph) or EMPTY, str(head), deprel, EMPTY
         rows.append([str(i + 1), " ".join(token.text.split()), *columns, misc])
     return rows
-
-
-def _label(token: Token) -> str | None:
-    """Return the label of an arc if UD allows it."""
-    # The part after the bar restores crossing arcs.
-    label = token.dep_.split("||")[0]
-    return label if _LABEL.fullmatch(label) and label.split(":")[0] != "root" else None
 
 
 def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:

@@ -15,17 +15,11 @@ from spacy.util import minibatch
 from wasabi import msg
 
 from ..storage import blaming, prepare_folder, replace_file
-from ..treebanks.conllu import (
-    UNKNOWN_SPACES,
-    Block,
-    block_of,
-    documents_of,
-    read_blocks,
-    select,
-    write_blocks,
-)
+from ..treebanks import conllu
+from ..treebanks.conllu import UNKNOWN_SPACES, Block
 from ..treebanks.penn import PARTS, SUFFIXES, read_sentences, section_of
-from .app import argument, note, option, print_table
+from .app import note, print_table
+from .options import argument, option
 
 _PARTS = _TRAIN, _DEV, _TEST = "train", "dev", "test"
 # Without a development part, one document in this many is held out.
@@ -59,7 +53,7 @@ def split(
     files = _files(treebank)
     if not files[_TRAIN].is_file():
         raise ValueError(f"There is no file '{files[_TRAIN]}'. Give the training part this name.")
-    parts = {part: list(read_blocks(file)) for part, file in files.items() if file.is_file()}
+    parts = {part: list(conllu.read_blocks(file)) for part, file in files.items() if file.is_file()}
     _print_counts(parts, files)
     trees = {part: sum(block.problem is None for block in own) for part, own in parts.items()}
     has_dev = bool(trees.get(_DEV))
@@ -80,7 +74,7 @@ def split(
         note(f"No trees in '{files[_TEST]}': test is dev")
     if dry_run:
         return
-    for block in read_blocks(parsed) if parsed is not None else ():
+    for block in conllu.read_blocks(parsed) if parsed is not None else ():
         comments = [
             comment for comment in block.comments if not comment.startswith(("newdoc", "newpar"))
         ]
@@ -88,7 +82,7 @@ def split(
     prepare_folder(output)
     written = output / treebank.name
     for part, file in _files(written).items():
-        write_blocks(file, parts[part])
+        conllu.write_blocks(file, parts[part])
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
     msg.good(f"Wrote {counts}: {written}-*.conllu")
 
@@ -119,7 +113,7 @@ def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
 
     Those without trees are not held out; of fewer than six, the last is. A single one is divided.
     """
-    pieces = documents_of(blocks, _HELD_OUT**2)
+    pieces = conllu.documents_of(blocks, _HELD_OUT**2)
     with_trees = [piece for piece in pieces if any(block.problem is None for block in piece)]
     if len(with_trees) == 1:
         with_trees = [[block] for block in with_trees[0] if block.problem is None]
@@ -129,7 +123,7 @@ def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
         for block in piece
     }
     return tuple(
-        select(blocks, lambda block, held=held: (id(block) in held_out) is held)
+        conllu.select(blocks, lambda block, held=held: (id(block) in held_out) is held)
         for held in (False, True)
     )
 
@@ -213,7 +207,7 @@ def convert(
     for path in inputs:
         if path in bracketed:
             continue
-        blocks, written = list(read_blocks(path)), output / f"{path.stem}.spacy"
+        blocks, written = list(conllu.read_blocks(path)), output / f"{path.stem}.spacy"
         docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
         replace_file(written, DocBin(docs=docs, store_user_data=True).to_bytes())
         _print_incomplete(blocks, path)
@@ -265,7 +259,7 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
     for name, blocks in parts.items():
         if blocks:
             path = output / f"{name}.conllu"
-            write_blocks(path, blocks)
+            conllu.write_blocks(path, blocks)
             words = sum(block.size for block in blocks)
             msg.good(f"Saved {len(blocks):,} sentences with {words:,} words: {path}")
 
@@ -275,5 +269,5 @@ def _dependencies(file: Path) -> Iterator[Block]:
     begins = (f"newdoc id = {file.stem}",)
     for i, words in enumerate(read_sentences(file), start=1):
         if words:
-            yield block_of(words, (*begins, f"sent_id = {file.stem}-{i}"))
+            yield conllu.block_of(words, (*begins, f"sent_id = {file.stem}-{i}"))
             begins = ()

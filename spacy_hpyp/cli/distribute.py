@@ -12,7 +12,7 @@ from wasabi import msg
 
 from ..about import __version__
 from ..distributed.run import Task, Write, connected, find_shards, run_shards
-from .app import Bar, checksum
+from .app import Bar
 
 # The largest number of problems to show.
 _SHOWN = 10
@@ -33,9 +33,7 @@ def distribute(
     """Have workers write the output of each text, and show how far they are.
 
     load (Callable): A function of a module; it gets the pipeline's name or path and the settings.
-    output (Path | None): A folder.
     reads (Sequence[str]), ending (str): The endings of input files in folders, and of output.
-    address (str), workers (int | None): See the options of `hpyp parse`.
     RAISES (ValueError | ImportError | ConnectionError): If a text, the folder, the pipeline, Ray or
         its cluster is missing, the folder has another run, or a shard fails.
     """
@@ -59,16 +57,23 @@ def distribute(
     task.begin(run)
     done = task.done()
     left = [shard for shard in shards if shard.number not in done]
-    problems: list[str] = []
-    with connected(address) as ray, Bar(total=len(shards), unit=" shards") as bar:
-        bar.update(len(shards) - len(left))
-        for problem in run_shards(ray, task, left, workers) if left else ():
-            problems += [problem] if problem else []
-            bar.update()
+    with connected(address) as ray:
+        ended = run_shards(ray, task, left, workers) if left else ()
+        bar = Bar(ended, total=len(shards), initial=len(shards) - len(left), unit=" shards")
+        problems = dict.fromkeys(filter(None, bar))
     if missing := {shard.number for shard in shards} - task.done():
-        reasons = "\n".join(list(dict.fromkeys(problems))[:_SHOWN]) or "their workers died"
+        reasons = "\n".join([*problems][:_SHOWN]) or "their workers died"
         raise ValueError(
             f"{len(missing)} of {len(shards)} shards are missing; repeat the command to retry "
             f"them.\n{reasons}"
         )
     msg.good(f"Saved {len(left):,} shards to {output}")
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of a folder's files but .pyc."""
+    if path.is_file():
+        return sha256(path.read_bytes()).hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    parts = [f"{file.relative_to(path).as_posix()} {checksum(file)}" for file in files]
+    return sha256("\n".join(parts).encode()).hexdigest()

@@ -14,24 +14,12 @@ from wasabi import msg
 from ..annotation.encoding import words_in_trees
 from ..annotation.sentences import PUNCTUATION
 from ..pipeline.alignment import example_of_tokens, unannotated
-from ..pipeline.corpus import create_gold_corpus, mark_sentence
+from ..pipeline.corpus import create_conllu_corpus, create_gold_corpus, mark_sentence
 from ..pipeline.scorer import score
 from ..spacy_internals import parse_config_overrides
 from .analysis import Tables, calibrations, find_errors
-from .app import (
-    SCORES,
-    AnyPipeline,
-    Data,
-    Json,
-    Threads,
-    load_pipeline,
-    option,
-    parsers_of,
-    percent,
-    print_table,
-    save_json,
-)
-from .raw_text import read_corpus
+from .app import SCORES, load_pipeline, parsers_of, percent, print_table, save_json
+from .options import AnyPipeline, Data, Json, Threads, option
 from .udeval import warn_of_few
 
 #: Names of scores in the table of a pipeline.
@@ -102,11 +90,11 @@ def evaluate(
 def read_examples(
     nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False
 ) -> list[Example]:
-    """Read sentences to evaluate a pipeline on, one in each example, with gold tokens.
+    """Read sentences to evaluate a pipeline on, one in each example, with gold tokens, and perhaps
+    with gold tags to parse with.
 
-    gold_tags (bool): Whether the documents to parse have gold tags.
-    heads (bool): Whether gold heads are needed.
-    RAISES (ValueError): If a file is damaged, or has nothing to evaluate or to compare with.
+    RAISES (ValueError): If a file is damaged, or has nothing to evaluate or to compare with. If
+        `heads`, gold tags are not enough.
     """
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
@@ -181,7 +169,7 @@ def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
     examples_by_text = {
-        "raw documents": map(example_of_tokens, read_corpus(data_path, nlp)),
+        "raw documents": map(example_of_tokens, create_conllu_corpus(data_path)(nlp)),
         "gold sentences": create_gold_corpus(data_path)(nlp),
     }
     found = {}

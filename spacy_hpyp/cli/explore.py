@@ -13,7 +13,8 @@ from spacy.tokens import Span, Token
 from spacy.util import is_package
 
 from spacy_hpyp.annotation.syntactic_words import to_word_doc
-from spacy_hpyp.cli.app import argument, require_extra
+from spacy_hpyp.cli.app import require_extra
+from spacy_hpyp.cli.options import argument
 from spacy_hpyp.cli.report import draw_tree
 from spacy_hpyp.pipeline.corpus import mark_sentence
 from spacy_hpyp.pipeline.hpyp_parser import HPYPParser

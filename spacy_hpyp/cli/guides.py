@@ -7,9 +7,10 @@ from spacy.tokens import DocBin
 from wasabi import msg
 
 from ..pipeline.alignment import example_of_words
+from ..pipeline.corpus import create_conllu_corpus
 from ..storage import replace_file
-from .app import NEW_FILE, Bar, Generative, Threads, argument, load_parser, option
-from .raw_text import read_corpus
+from .app import Bar, load_parser
+from .options import NEW_FILE, Generative, Threads, argument, option
 
 
 def guides(
@@ -30,7 +31,8 @@ def guides(
     """
     nlp, parser = load_parser(model, threads=threads)
     settings = nlp.config.get("corpora", {}).get("train", {})
-    examples = read_corpus(corpus, nlp, tokens=settings.get("tokens", "tokenizer"))
+    tokens = settings.get("tokens", "tokenizer")
+    examples = list(create_conllu_corpus(corpus, tokens=tokens)(nlp))
     words = sum(len(example_of_words(example).predicted) for example in examples)
     if not words:
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")

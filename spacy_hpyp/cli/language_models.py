@@ -24,20 +24,8 @@ from ..pipeline.surprisal import NGramReader, ParserReader, Reader
 from ..pipeline.tokenizer import LearnedTokenizer
 from ..storage import prepare_folder, replace_file
 from ..training.raw_training import learn_from_text
-from .app import (
-    NEW_FILE,
-    AnyModel,
-    Bar,
-    Json,
-    Threads,
-    Tokenized,
-    argument,
-    json_line,
-    load_parser,
-    load_pipeline,
-    option,
-    save_json,
-)
+from .app import Bar, json_line, load_parser, load_pipeline, save_json
+from .options import NEW_FILE, AnyModel, Json, Threads, Tokenized, argument, option
 from .raw_text import read_sentences
 
 
@@ -46,9 +34,8 @@ def load_reader(
 ) -> Reader:
     """Load a pipeline, or an n-gram model, which is a file, and return a reader of texts.
 
-    particles, threads (int | None): Settings of a parser, None for the defaults.
-    segment_with (str | None): Pipeline that finds the sentences for an n-gram model.
-    RAISES (ValueError | OSError): If the model cannot be loaded, or a setting does not apply to it.
+    RAISES (ValueError | OSError): If the model cannot be loaded, or a setting does not apply to it:
+        `particles` and `threads` are for parsers, `segment_with` for n-gram models.
     """
     if not Path(model).is_file():
         nlp, _ = load_parser(model, threads=threads)

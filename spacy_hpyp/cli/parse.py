@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, Any, Literal
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -13,21 +13,10 @@ from ..distributed.run import ENDINGS, Write, unique_names
 from ..pipeline.corpus import mark_sentence
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import Block, blocks_of
-from .app import (
-    AnyPipeline,
-    Bar,
-    PerLine,
-    RayAddress,
-    Threads,
-    Workers,
-    argument,
-    is_shown,
-    load_pipeline,
-    option,
-    writing,
-)
+from .app import Bar, is_shown, load_pipeline, writing
 from .conllu_format import to_doc, write_block, write_doc
 from .distribute import distribute
+from .options import AnyPipeline, PerLine, RayAddress, Threads, Workers, argument, option
 from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
 
 # The number of paragraphs, or sentences of CoNLL-U, to parse together.
@@ -63,11 +52,10 @@ def parse(
 
     With --ray, each input becomes one output file. Repeat an interrupted command to resume.
     """
-    texts = texts or [STDIN]
+    texts, settings = texts or [STDIN], {"keep": keep, "per_line": per_line}
     if ray is not None:
         if threads is not None or STDIN in texts:
             raise ValueError("--ray works without --threads and stdin: use --workers and files.")
-        settings = {"keep": keep, "per_line": per_line}
         place = {"reads": ENDINGS, "ending": "conllu", "address": ray, "workers": workers}
         distribute(_load_writer, model, settings, texts, output, **place)
         return
@@ -76,35 +64,28 @@ def parse(
     with writing(output, "trees") as file, Bar(unit=" sentences", disable=is_shown(output)) as bar:
         for path, name in zip(texts, unique_names(texts)):
             name = "stdin" if path == STDIN else name
-            for sentence in parse_file(nlp, path, name, keep=keep, per_line=per_line):
+            for sentence in parse_file(nlp, path, name, **settings):
                 file.write(sentence)
                 bar.update()
 
 
-def _load_writer(model: str, *, keep: Given, per_line: bool) -> Write:
+def _load_writer(model: str, **settings: Any) -> Write:
     """Load a pipeline in a worker, and return the function that writes the trees of a text."""
     nlp = load_pipeline(model, threads=1)
-
-    def write(path: Path, name: str, file: TextIO) -> None:
-        file.writelines(parse_file(nlp, path, name, keep=keep, per_line=per_line))
-
-    return write
+    return lambda path, name, file: file.writelines(parse_file(nlp, path, name, **settings))
 
 
 def parse_file(
     nlp: Language, path: Path, name: str, *, keep: Given = "words", per_line: bool = False
 ) -> Iterator[str]:
-    """Yield the sentences of a text as a pipeline parses them, in CoNLL-U.
+    """Yield the sentences of a text as a pipeline parses them, in CoNLL-U. Their names begin with
+    `name`; `keep` and `per_line` are options of `hpyp parse`.
 
-    name (str): The prefix of the names of sentences.
-    keep, per_line: See the options of `hpyp parse`.
     RAISES (ValueError): If the text is not in its format, CoNLL-U has no sentence or is read
         `per_line`, or the pipeline finds no sentences or trees.
     """
     if not is_conllu(path):
-        paragraphs = locate_paragraphs(path, per_line=per_line)
-        texts = _commented(paragraphs, name, per_line=per_line)
-        return _sentences(parse_texts(nlp, texts, name, whole=per_line))
+        return _parse_paragraphs(nlp, locate_paragraphs(path, per_line=per_line), name, per_line)
     if per_line:
         raise ValueError(f"--per-line is for texts: '{path}' has its own sentences.")
     blocks = blocks_of((line for _, line in lines_of(path)), str(path))
@@ -119,23 +100,22 @@ def parse_blocks(
     """Yield sentences of CoNLL-U as a pipeline parses them, see `parse_file`."""
     if keep == "text":
         paragraphs = paragraphs_of((1, line) for line in raw_lines(blocks))
-        return _sentences(parse_texts(nlp, _commented(paragraphs, name), name))
+        return _parse_paragraphs(nlp, paragraphs, name, per_line=False)
     kept = keep == "words"
     texts = ((block if kept else block.text().strip(), block.comments) for block in blocks)
-    return _sentences(parse_texts(nlp, texts, name, whole=True))
-
-
-def _sentences(parsed: Iterable[tuple[Doc, list[str]]]) -> Iterator[str]:
+    parsed = parse_texts(nlp, texts, name, whole=True)
     return chain.from_iterable(sentences for _, sentences in parsed)
 
 
-def _commented(
-    paragraphs: Iterable[tuple[int, str]], name: str, *, per_line: bool = False
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield paragraphs with the comments on their first sentences."""
-    for number, (_, text) in enumerate(paragraphs, 1):
-        begins = [f"newdoc id = {name}"] if number == 1 else []
-        yield text, begins if per_line else [*begins, f"newpar id = {name}-p{number}"]
+def _parse_paragraphs(
+    nlp: Language, paragraphs: Iterable[tuple[int, str]], name: str, per_line: bool
+) -> Iterator[str]:
+    texts = (
+        (text, [f"newdoc id = {name}"] * (i == 1) + [f"newpar id = {name}-p{i}"] * (not per_line))
+        for i, (_, text) in enumerate(paragraphs, 1)
+    )
+    parsed = parse_texts(nlp, texts, name, whole=per_line)
+    return chain.from_iterable(sentences for _, sentences in parsed)
 
 
 def parse_texts(
@@ -147,16 +127,21 @@ def parse_texts(
 ) -> Iterator[tuple[Doc, list[str]]]:
     """Yield parsed texts with their sentences in CoNLL-U. A Doc is valid until the next one.
 
-    texts (Iterable[tuple[str | Block, Sequence[str]]]): Texts with comments on their first
-        sentences, and sentences of CoNLL-U.
+    texts (Iterable[tuple[str | Block, Sequence[str]]]): Sentences of CoNLL-U, and texts with
+        comments on their first sentences, or their only one if `whole`.
     name (str): The prefix of the names of sentences.
-    whole (bool): Whether each text is one sentence.
     RAISES (ValueError): If the pipeline finds no sentences or trees.
     """
+
+    def to_parse(text: str | Block) -> Doc | str:
+        if isinstance(text, Block):
+            return to_doc(text, nlp.vocab)
+        return mark_sentence(nlp.make_doc(text)) if whole else text
+
     number = 0
     for batch in minibatch(texts, _FORGET):
         with nlp.memory_zone():
-            docs = nlp.pipe((_to_parse(nlp, text, whole) for text, _ in batch), batch_size=_BATCH)
+            docs = nlp.pipe((to_parse(text) for text, _ in batch), batch_size=_BATCH)
             for (text, comments), doc in zip(batch, docs):
                 if not doc.has_annotation("SENT_START"):
                     raise ValueError(f"The pipeline finds no sentences: it has {nlp.pipe_names}.")
@@ -167,12 +152,6 @@ def parse_texts(
                 number += len(found)
                 yield doc, found
             del docs, doc
-
-
-def _to_parse(nlp: Language, text: str | Block, whole: bool) -> Doc | str:
-    if isinstance(text, Block):
-        return to_doc(text, nlp.vocab)
-    return mark_sentence(nlp.make_doc(text)) if whole else text
 
 
 def raw_lines(blocks: Iterable[Block]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..pipeline.base import TrainableComponent
-from .app import argument, load_pipeline, note, option
+from .app import load_pipeline, note
+from .options import argument, option
 
 # Two sentences; the parser finds the boundary between them.
 _WORDS = "the dog sees a cat . the cat sleeps .".split()

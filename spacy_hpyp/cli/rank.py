@@ -15,18 +15,8 @@ from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
 from ..annotation.syntactic_words import to_word_doc
 from ..treebanks.conllu import Block, blocks_of, read_blocks
-from .app import (
-    AnyPipeline,
-    Bar,
-    PerLine,
-    Threads,
-    argument,
-    json_line,
-    load_pipeline,
-    option,
-    parsers_of,
-    writing,
-)
+from .app import Bar, json_line, load_pipeline, parsers_of, writing
+from .options import AnyPipeline, PerLine, Threads, argument, option
 from .parse import parse_texts
 from .raw_text import existing, is_conllu, locate_paragraphs
 

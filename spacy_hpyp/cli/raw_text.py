@@ -7,11 +7,10 @@ from pathlib import Path
 import spacy
 import typer
 from spacy.language import Language
-from spacy.training import Example
 
 from ..annotation.syntactic_words import to_word_doc
 from ..language_model.tables import is_table
-from ..pipeline.corpus import create_conllu_corpus, mark_sentence, spans_of
+from ..pipeline.corpus import mark_sentence, spans_of
 from ..pipeline.documents import SPACY, read_treebank
 from ..storage import blaming
 from ..text.paragraphs import paragraphs_of
@@ -36,12 +35,6 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
     return paths
 
 
-def check_text(path: Path) -> None:
-    """Check that a file is text, by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
-    if is_table(path) or is_conllu(path):
-        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a file of text.")
-
-
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the offset in characters and the text of each line of a file in UTF-8, or of stdin.
 
@@ -62,18 +55,17 @@ def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[i
     """Yield the offset in characters and the text of each paragraph, or line, of a text file; see
     `paragraphs_of`.
 
-    RAISES (ValueError): If it is not UTF-8, or is a table or CoNLL-U by its name.
+    RAISES (ValueError): At once if it is a table or CoNLL-U by its name; later if it is not UTF-8.
     """
-    check_text(path)
+    if is_table(path) or is_conllu(path):
+        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a file of text.")
     return paragraphs_of(lines_of(path), per_line=per_line)
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """Yield the words of each sentence of a file, without white space and empty sentences.
+    """Yield the words of each sentence of a treebank, or of text with one sentence a line, without
+    white space and empty sentences. The tokenizer of `nlp`, or white space, splits lines of text.
 
-    path (str | Path): A treebank, whose words and sentences are taken; or text with one sentence a
-        line.
-    nlp (Language | None): Its tokenizer splits lines of text; else they are split at white space.
     RAISES (ValueError): If the file does not exist, or is not what its name says.
     """
     path = Path(path)
@@ -90,11 +82,3 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
         docs = map(mark_sentence, map(nlp.make_doc, lines))
     sentences = (span for doc in docs for span in spans_of(to_word_doc(doc)))
     return filter(None, ([word.text for word in span if not word.is_space] for span in sentences))
-
-
-def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """Read a treebank's documents as examples. RAISES (ValueError): If a file is damaged.
-
-    tokens (str): The tokens of the documents to be parsed, "tokenizer" or "gold".
-    """
-    return list(create_conllu_corpus(path, tokens=tokens)(nlp))

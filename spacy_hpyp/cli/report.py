@@ -16,18 +16,9 @@ from wasabi import msg
 from ..annotation.sentences import PUNCTUATION
 from ..storage import replace_file
 from .analysis import calibrations, find_errors
-from .app import (
-    NEW_FILE,
-    AnyPipeline,
-    Data,
-    Threads,
-    argument,
-    load_pipeline,
-    option,
-    parsers_of,
-    require_extra,
-)
+from .app import load_pipeline, parsers_of, require_extra
 from .evaluate import ROWS, parse_examples, read_examples
+from .options import NEW_FILE, AnyPipeline, Data, Threads, argument, option
 
 _SCORES = {**ROWS, "log-probability, nats a token": "token_log_prob"}
 # The number of confusions of each kind to show.

@@ -15,39 +15,17 @@ import spacy
 
 from ..about import __version__
 from ..distributed.run import Write
+from ..language_model import tables
 from ..language_model.reading_times import BASELINE, predict_times
 from ..language_model.surprisal import REGION, TOKEN, WORD, Coverage, Frequencies
-from ..language_model.tables import (
-    Alignment,
-    Passage,
-    decode_table,
-    is_table,
-    read_counts,
-    read_passages,
-)
+from ..language_model.tables import Passage
 from ..memory import batches
 from ..pipeline.surprisal import ParserReader, Reader, read_rows
-from .app import (
-    AnyModel,
-    Bar,
-    Json,
-    RayAddress,
-    Threads,
-    Workers,
-    argument,
-    checksum,
-    is_shown,
-    note,
-    option,
-    percent,
-    print_table,
-    require_extra,
-    save_json,
-    writing,
-)
-from .distribute import distribute
+from .app import Bar, is_shown, note, percent, print_table, require_extra, save_json, writing
+from .distribute import checksum, distribute
 from .language_models import load_reader
-from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
+from .options import AnyModel, Json, RayAddress, Threads, Workers, argument, option
+from .raw_text import STDIN, existing, locate_paragraphs, read_sentences
 
 # The approximate number of characters to read at once: few enough to show progress.
 _BATCH = 2000
@@ -99,6 +77,7 @@ def surprisal(
     With --ray, each text becomes one table. Repeat an interrupted command to resume.
     """
     by = REGION if regions else WORD if words else TOKEN
+    settings: dict[str, Any] = {"by": by, "punctuation": not no_punctuation, "entropy": entropy}
     if ray is not None:
         words_only = reader_by or frequencies or align or lags or word != "word"
         if regions or text_by or words_only or context or running or threads or STDIN in texts:
@@ -106,35 +85,30 @@ def surprisal(
                 "--ray reads files of text, and takes --words, --no-punctuation, --entropy, "
                 "--per-line, --particles and --segment-with."
             )
-        settings = {"by": by, "punctuation": not no_punctuation, "entropy": entropy}
         settings |= {"per_line": per_line, "particles": particles, "segment_with": segment_with}
         place = {"reads": [".txt"], "ending": "tsv", "address": ray, "workers": workers}
         return distribute(_load_writer, model, settings, texts, output, **place)
     existing(texts)
-    if len(texts) > 1 and any(map(is_table, texts)):
+    is_table = tables.is_table(texts[0])
+    if len(texts) > 1 and any(map(tables.is_table, texts)):
         raise ValueError("Give one table at a time, without texts.")
-    if not is_table(texts[0]) and (regions or context or text_by or running):
+    if not is_table and (regions or context or text_by or running):
         raise ValueError("--regions, --context, --text-by and --running are for tables.")
-    if is_table(texts[0]) and text_by is None and per_line:
+    if is_table and text_by is None and per_line:
         raise ValueError("--per-line is for texts. Each row of stimuli is one sentence.")
     if text_by is None and (reader_by or frequencies or lags):
         raise ValueError(
             "--reader-by, --frequencies and --lags need --text-by, the column of texts."
         )
-    if is_table(texts[0]):
+    if is_table:
         columns = {"context": context, "text_by": text_by, "word": word, "reader_by": reader_by}
-        passages: Iterable[Passage] = read_passages(texts[0], **columns)
+        passages: Iterable[Passage] = tables.read_passages(texts[0], **columns)
     else:
-        for path in texts:
-            check_text(path)
-        passages = chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
-    alignment = None if align is None else Alignment(align, word, value)
+        passages = chain.from_iterable([_prose(path, per_line=per_line) for path in texts])
+    alignment = None if align is None else tables.Alignment(align, word, value)
     reader = load_reader(model, particles, threads, segment_with)
-    settings = {
-        "by": by,
-        "punctuation": not no_punctuation,
-        "entropy": entropy,
-        "running": running if is_table(texts[0]) and text_by is None else not per_line,
+    settings |= {
+        "running": running if is_table and text_by is None else not per_line,
         "frequencies": None if text_by is None else _frequencies(frequencies, reader),
         "lags": lags,
         "alignment": alignment,
@@ -156,9 +130,11 @@ def surprisal(
 
 
 def _prose(path: Path, *, per_line: bool) -> Iterator[Passage]:
-    for number, (offset, text) in enumerate(locate_paragraphs(path, per_line=per_line), 1):
-        columns = {"file": str(path), "paragraph": number}
-        yield Passage(text, columns, f"paragraph {number} of '{path}'", offset)
+    """Check a file of text by its name at once, and yield its paragraphs."""
+    return (
+        Passage(text, {"file": str(path), "paragraph": i}, f"paragraph {i} of '{path}'", offset)
+        for i, (offset, text) in enumerate(locate_paragraphs(path, per_line=per_line), 1)
+    )
 
 
 def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
@@ -167,8 +143,8 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
         return reader.frequencies()
     with path.open("rb") as file:
         is_subtlex = b"freqcount" in file.readline().lower()
-    if is_table(path) or is_subtlex:
-        return Frequencies(read_counts(path))
+    if tables.is_table(path) or is_subtlex:
+        return Frequencies(tables.read_counts(path))
     with Bar(read_sentences(path, reader.nlp), desc="Counting", unit=" sentences") as sentences:
         counts = Counter(chain.from_iterable(sentences))
     if not counts:
@@ -235,11 +211,7 @@ def _load_writer(
     threads = None if Path(model).is_file() else 1
     reader = load_reader(model, particles, threads, segment_with)
     settings["running"] = not per_line
-
-    def write(path: Path, name: str, file: TextIO) -> None:
-        _write(file, reader, _prose(path, per_line=per_line), **settings)
-
-    return write
+    return lambda path, _, file: _write(file, reader, _prose(path, per_line=per_line), **settings)
 
 
 def reading(
@@ -266,7 +238,7 @@ def reading(
     out.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")
-    text, delimiter = decode_table(table)
+    text, delimiter = tables.decode_table(table)
     decimal = "," if delimiter == ";" and re.search(r";-?\d+,\d", text) else "."
     frame = pandas.read_csv(io.StringIO(text), sep=delimiter, decimal=decimal, low_memory=False)
     if frame.empty:

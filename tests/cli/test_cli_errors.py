@@ -1,7 +1,6 @@
 """Misuse of a command ends with one message on stderr, without a traceback."""
 
 import errno
-import shlex
 
 import command_line
 import pytest
@@ -59,10 +58,7 @@ ROWS = [
     ("rank trained text.txt -t 0", "'threads' must be"),
     ("guides trained other.spacy out.spacy", "training part of its own treebank"),
     ("guides trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
-    (
-        "evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense",
-        "'decoding' must be",
-    ),
+    ("evaluate trained gold.spacy --components.hpyp_parser.decoding no", "'decoding' must be"),
     ("evaluate trained gold.spacy --decoding best", "--decoding"),
 ]
 
@@ -77,7 +73,7 @@ def test_misuse_ends_with_a_message(files, monkeypatch, row):
     arguments, problem, *code = row
     monkeypatch.chdir(files)
     before = files_below(files)
-    done = command_line.run("hpyp", *shlex.split(arguments), exit_code=code[0] if code else 1)
+    done = command_line.run("hpyp", *arguments.split(), exit_code=code[0] if code else 1)
     shown = " ".join(done.stderr.split())
     assert problem in shown
     assert shown.count("✘") == (0 if code == [USAGE] else 1)

@@ -68,9 +68,7 @@ def test_streamlit_runs_locally_with_its_own_settings(folder, monkeypatch):
     assert line[:3] == ["streamlit", "streamlit", "run"]
     assert "--server.address=localhost" in line
     assert line[-4:] == ["--server.port", "8600", "--", str(folder / "pipeline")]
-    assert (
-        "no pipeline" in command_line.run("hpyp", "explore", folder / "nowhere", exit_code=1).output
-    )
+    assert "no pipeline" in command_line.said("hpyp", "explore", folder / "nowhere")
     monkeypatch.setitem(sys.modules, "streamlit", None)
-    said = command_line.run("hpyp", "explore", folder / "pipeline", exit_code=1).output
+    said = command_line.said("hpyp", "explore", folder / "pipeline")
     assert "spacy-hpyp[explore]" in said

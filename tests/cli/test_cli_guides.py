@@ -25,13 +25,11 @@ def folder(toy, trained, tmp_path_factory):
 
 
 def annotated(folder, corpus, output, *options):
-    done = command_line.run(
-        "hpyp", "guides", folder / "pipeline", folder / corpus, folder / output, *options
-    )
-    assert done.stdout.count("✔") == 1
-    return list(DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)), " ".join(
-        done.stdout.split()
-    )
+    paths = folder / "pipeline", folder / corpus, folder / output
+    shown = command_line.run("hpyp", "guides", *paths, *options).stdout
+    assert shown.count("✔") == 1
+    docs = DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)
+    return list(docs), " ".join(shown.split())
 
 
 def test_the_corpus_is_written_with_guides(toy, folder):
@@ -54,9 +52,8 @@ def test_a_directory_is_read_as_one_corpus_and_threads_change_nothing(folder):
 
 def test_conllu_keeps_multiword_tokens_and_guides_each_word(toy, tmp_path):
     # Every second word shares a token with the previous word.
-    text = "".join(
-        toy.conllu(sentence, range(1, len(sentence.words), 2)) for sentence in toy.sentences()
-    )
+    sentences = toy.sentences()
+    text = "".join(toy.conllu(one, range(1, len(one.words), 2)) for one in sentences)
     # The first sentence has no tree, but it gets guides.
     text = text.replace("0\troot", "_\t_", 1)
     (tmp_path / "train.conllu").write_text(text, encoding="utf8")
@@ -67,11 +64,10 @@ def test_conllu_keeps_multiword_tokens_and_guides_each_word(toy, tmp_path):
     nlp.update(examples)
     nlp.to_disk(tmp_path / "pipeline")
     docs, shown = annotated(tmp_path, "train.conllu", "guided.spacy")
-    words = sum(len(sentence.words) for sentence in toy.sentences())
-    assert f"Annotated {words} words" in shown
-    found = [word.text for doc in docs for word in doc._.ud_words]
-    assert found == [word for sentence in toy.sentences() for word in sentence.words]
-    assert sum(len(list(doc.sents)) for doc in docs) == len(toy.sentences())
+    words = [word for sentence in sentences for word in sentence.words]
+    assert f"Annotated {len(words)} words" in shown
+    assert [word.text for doc in docs for word in doc._.ud_words] == words
+    assert sum(len(list(doc.sents)) for doc in docs) == len(sentences)
     for doc in docs:
         assert len(doc) < len(doc._.ud_words)
         guide = read_guide(to_word_doc(doc))

@@ -104,9 +104,7 @@ def test_generate_shows_the_most_probable_sentences_with_their_trees(toy, traine
     expected = sorted(drawn.values(), key=lambda doc: -doc._.log_prob)[:3]
     options = ("--number", 100, "--best", 3, "--min-length", 6, "-o", tmp_path / "best.jsonl")
     shown = run("generate", files / "pipeline", *options).stdout.splitlines()[:3]
-    assert [line.strip() for line in shown] == [
-        f"{doc._.log_prob:.2f}  {doc.text}" for doc in expected
-    ]
+    assert shown == [f"{doc._.log_prob:8.2f}  {doc.text}" for doc in expected]
     saved = list(srsly.read_jsonl(tmp_path / "best.jsonl"))
     assert [record["text"] for record in saved] == [doc.text for doc in expected]
     assert saved[0]["heads"] == [token.head.i for token in expected[0]]

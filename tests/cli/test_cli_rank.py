@@ -28,13 +28,22 @@ def files(toy, trained, tmp_path_factory):
     return folder
 
 
+def rank(folder, *arguments):
+    return command_line.run("hpyp", "rank", folder / "pipeline", *arguments).stdout
+
+
 def ranked(folder, *arguments):
-    done = command_line.run("hpyp", "rank", folder / "pipeline", *arguments, "-f", "jsonl")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in rank(folder, *arguments, "-f", "jsonl").splitlines()]
 
 
 def words_of(row):
     return [line.split("\t") for line in row["conllu"].splitlines() if line[:1].isdigit()]
+
+
+def expected_errors(row, name):
+    """The sum of the probabilities of errors in MISC, each rounded to four digits."""
+    found = [float(re.search(rf"{name}=([0-9.]+)", word[9])[1]) for word in words_of(row)]
+    return pytest.approx(len(found) - sum(found), abs=1e-4 * len(found))
 
 
 def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
@@ -44,25 +53,16 @@ def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
     expected = [row["expected_wrong_arcs"] for row in found]
     assert expected == sorted(expected, reverse=True)
     for row in found:
-        words = words_of(row)
-        arcs = [float(re.search(r"HeadProb=([0-9.]+)", word[9])[1]) for word in words]
-        # Every probability is rounded to four digits.
-        assert sum(1 - p for p in arcs) == pytest.approx(
-            row["expected_wrong_arcs"], abs=1e-4 * row["words"]
-        )
-        assert len(words) == row["words"]
-        assert [word[6] for word in words].count("0") == 1
+        assert row["expected_wrong_arcs"] == expected_errors(row, "HeadProb")
+        assert len(words_of(row)) == row["words"]
+        assert [word[6] for word in words_of(row)].count("0") == 1
 
 
 def test_a_sentence_may_have_no_text_in_its_comments(folder, toy, write):
-    text = (
-        "#text=foo\n"
-        + toy.conllu(toy.sentences()[0])
-        + "# text =\n"
-        + toy.conllu(toy.sentences()[1])
-    )
+    first, second = toy.sentences()[:2]
+    text = f"#text=foo\n{toy.conllu(first)}# text =\n{toy.conllu(second)}"
     found = ranked(folder, write(text, "x.conllu"))
-    assert {row["text"] for row in found} == {" ".join(s.words) for s in toy.sentences()[:2]}
+    assert {row["text"] for row in found} == {" ".join(s.words) for s in (first, second)}
 
 
 def test_top_selects_the_first_sentences_of_all_files(folder):
@@ -81,7 +81,7 @@ def test_text_is_segmented_or_read_line_by_line(folder):
     words = [word[1] for row in ranked(folder, folder / "text.txt") for word in words_of(row)]
     assert sorted(words) == sorted(TEXT.split())
     assert not any("cat . Ada" in row["text"] for row in ranked(folder, folder / "text.txt"))
-    shown = command_line.run("hpyp", "rank", folder / "pipeline", folder / "text.txt", "-l").stdout
+    shown = rank(folder, folder / "text.txt", "-l")
     assert re.search(r"^1\. \d\.\d\d wrong arcs of 10 words .*sentence 2\)$", shown, re.MULTILINE)
     assert "\n   Mona sleeps .\n" in shown
 
@@ -89,16 +89,10 @@ def test_text_is_segmented_or_read_line_by_line(folder):
 def test_sentences_are_ranked_by_their_tags_or_guide_tags(folder):
     rows = ranked(folder, folder / "gold.conllu", "--by", "tags")
     for row in rows:
-        tags = [float(re.search(r"TagProb=([0-9.]+)", word[9])[1]) for word in words_of(row)]
-        assert sum(1 - p for p in tags) == pytest.approx(
-            row["expected_wrong_tags"], abs=1e-4 * row["words"]
-        )
+        assert row["expected_wrong_tags"] == expected_errors(row, "TagProb")
     doc = spacy.tokens.Doc(spacy.blank("xx").vocab, words=["a", "b", "c"], tags=["X", "Y", "Z"])
-    nothing = np.empty((3, 0))
-    tags, probabilities = (
-        np.array([[0, 1], [0, 1], [1, -1]]),
-        np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]]),
-    )
+    nothing, tags = np.empty((3, 0)), np.array([[0, 1], [0, 1], [1, -1]])
+    probabilities = np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]])
     write_guide(doc, Guide(nothing, nothing, nothing, [], tags, probabilities, ["X", "Y"]))
     assert _probabilities(doc, "tag_prob") == pytest.approx([0.9, 0.4, 0.0])
 
@@ -113,14 +107,10 @@ def test_sentences_can_be_ranked_by_errors_per_word(folder, option, sign):
 def test_conllu_output_can_be_read_back(folder):
     output = folder / "new" / "out.conllu"
     rows = ranked(folder, folder / "gold.conllu")
-    done = command_line.run(
-        *("hpyp", "rank", folder / "pipeline", folder / "gold.conllu", "-f", "conllu", "-o", output)
-    )
-    assert "Saved 20 sentences" in done.stdout
+    shown = rank(folder, folder / "gold.conllu", "-f", "conllu", "-o", output)
+    assert "Saved 20 sentences" in shown
     text = output.read_text(encoding="utf8")
-    sentences = [
-        sentence for doc in conllu_to_docs(text, n_sents=1, no_print=True) for sentence in doc.sents
-    ]
+    sentences = conllu_to_docs(text, n_sents=1, no_print=True)
     for row, sentence, block in zip(rows, sentences, text.strip().split("\n\n"), strict=True):
         assert [token.text for token in sentence] == [word[1] for word in words_of(row)]
         assert row["conllu"].strip() in block
@@ -135,10 +125,9 @@ def test_conllu_keeps_multiword_tokens_comments_and_misc(folder, write):
     head = "# newdoc id = d\n# sent_id = mine\n# note\n1-2\tthedog" + "\t_" * 8
     bank = f"{head}\n{words}\n# rank = 7\n{words}\n"
     path = write(bank, "bank.conllu")
-    done = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "conllu")
-    found = done.stdout.split("\n\n")[:2]
-    for rank, block in enumerate(found, 1):
-        assert [line for line in block.splitlines() if "rank" in line] == [f"# rank = {rank}"]
+    found = rank(folder, path, "-f", "conllu").split("\n\n")[:2]
+    for place, block in enumerate(found, 1):
+        assert [line for line in block.splitlines() if "rank" in line] == [f"# rank = {place}"]
         assert "newdoc" not in block
     found.sort(key=lambda block: "mine" in block)
     assert "# sent_id = bank.conllu-2\n" in found[0]
@@ -153,11 +142,10 @@ def test_conllu_keeps_multiword_tokens_comments_and_misc(folder, write):
 def test_lemmas_are_kept_and_all_scripts_are_written_unescaped(folder, write):
     row = "1\t\u0b85\t\u0b86\tNOUN\t_\tCase=Nom\t_\t_\t_\t_\n\n"
     path = write(row, "bank.conllu")
-    shown = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "jsonl").stdout
-    assert '"text": "\u0b85"' in shown
-    done = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "conllu")
-    assert "1\t\u0b85\t\u0b86\tNOUN\t" in done.stdout
-    assert "\tCase=Nom\t0\troot\t" in done.stdout
+    assert '"text": "\u0b85"' in rank(folder, path, "-f", "jsonl")
+    shown = rank(folder, path, "-f", "conllu")
+    assert "1\t\u0b85\t\u0b86\tNOUN\t" in shown
+    assert "\tCase=Nom\t0\troot\t" in shown
 
 
 @pytest.mark.parametrize(
@@ -170,8 +158,5 @@ def test_lemmas_are_kept_and_all_scripts_are_written_unescaped(folder, write):
 )
 def test_unusable_input_is_rejected(folder, model, text, problem):
     output = folder / "refused.txt"
-    done = command_line.run(
-        "hpyp", "rank", folder / model, folder / text, "-o", output, exit_code=1
-    )
-    assert problem in " ".join(done.stderr.split())
+    assert problem in command_line.said("hpyp", "rank", folder / model, folder / text, "-o", output)
     assert not output.exists()

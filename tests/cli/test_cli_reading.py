@@ -25,10 +25,8 @@ def table(tmp_path):
     for name in ("surprisal", "random"):
         rows[f"{name}_lag1"] = rows.groupby("text")[name].shift(1)
     pace = rows["text"].map({"a": 200.0, "b": 300.0, "c": 400.0, "d": 500.0})
-    effect = (
-        5.0 * rows["length"] + 3.0 * rows["surprisal"] + 2.0 * rows["surprisal_lag1"].fillna(0.0)
-    )
-    rows["time"] = pace + effect + rng.normal(0.0, 30.0, 1000)
+    rows["time"] = pace + 5.0 * rows["length"] + rng.normal(0.0, 30.0, 1000)
+    rows["time"] += 3.0 * rows["surprisal"] + 2.0 * rows["surprisal_lag1"].fillna(0.0)
     rows.to_csv(tmp_path / "times.tsv", sep="\t", index=False)
     return tmp_path / "times.tsv"
 
@@ -80,9 +78,8 @@ def test_a_mixed_model_finds_effects_across_readers(table, tmp_path):
     readers = []
     for who in range(12):
         pace = rng.normal(0.0, 50.0) + rng.normal(0.0, 1.0) * rows["surprisal"]
-        readers.append(
-            rows.assign(who=who, time=rows["time"] + pace + rng.normal(0.0, 30.0, len(rows)))
-        )
+        time = rows["time"] + pace + rng.normal(0.0, 30.0, len(rows))
+        readers.append(rows.assign(who=who, time=time))
     pd.concat(readers).to_csv(table, sep="\t", index=False)
     change(table, constant=1.0)
     options = "--reader-by", "who", "--predict", "surprisal", "--predict", "constant"

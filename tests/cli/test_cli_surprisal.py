@@ -2,7 +2,6 @@
 
 import csv
 import io
-import itertools
 from functools import partial
 from hashlib import sha256
 
@@ -67,22 +66,16 @@ def test_each_row_has_the_surprisal_of_a_token(model, trained, write):
 
 @pytest.mark.parametrize("options", [(), ("--words",), ("--per-line",), ("--per-line", "--words")])
 def test_offsets_point_at_the_text_in_the_file(model, write, options):
-    texts = [
-        TEXT,
-        "\n\n" + TEXT,
-        "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps",
-        "\ufeffAda sleeps.",
-    ]
+    strange = "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps"
     contents = {}
-    for text, line_end in itertools.product(texts, ("\n", "\r\n")):
-        content = text.replace("\n", line_end)
-        contents[str(write(content, f"{len(contents)}.txt"))] = content
+    for text in (TEXT, "\n\n" + TEXT, strange, "\ufeffAda sleeps."):
+        for content in (text, text.replace("\n", "\r\n")):
+            contents[str(write(content, f"{len(contents)}.txt"))] = content
     found = rows(run(model, *contents, *options).stdout)
     for path, content in contents.items():
         own = [row for row in found if row["file"] == path]
-        assert "".join(row["text"] for row in own) == "".join(
-            content.removeprefix("\ufeff").split()
-        )
+        text = "".join(row["text"] for row in own)
+        assert text == "".join(content.removeprefix("\ufeff").split())
         for row in own:
             assert content[int(row["start"]) : int(row["end"])] == row["text"]
 
@@ -102,10 +95,8 @@ def test_each_line_may_be_a_sentence(model, trained, write):
     found = rows(run(model, write("\n".join(lines)), "--per-line").stdout)
     assert [int(row["paragraph"]) for row in found] == [1] * 6 + [2] * 2 + [3] * 4
     assert {row["sentence"] for row in found} == {"1"}
-    alone = spacy_hpyp.surprisal(trained, lines[:1])
-    assert [float(row["surprisal"]) for row in found[:6]] == pytest.approx(
-        [row["surprisal"] for row in alone], abs=1e-6
-    )
+    alone = [row["surprisal"] for row in spacy_hpyp.surprisal(trained, lines[:1])]
+    assert [float(row["surprisal"]) for row in found[:6]] == pytest.approx(alone, abs=1e-6)
 
 
 @pytest.mark.parametrize("text", ["", " \r\n\t\n", "\ufeff\n"])
@@ -115,14 +106,8 @@ def test_a_file_without_words_has_no_rows(model, write, text):
 
 def test_a_table_whose_rows_are_all_dropped_keeps_its_columns_and_counts(model, write):
     table = write("item,condition,regions\n1,a,...|!\n", "t.csv")
-    done = run(
-        model,
-        table,
-        "--regions",
-        "--no-punctuation",
-        "--align",
-        write("token,surprisal\na,1\n", "v.csv"),
-    )
+    other = write("token,surprisal\na,1\n", "v.csv")
+    done = run(model, table, "--regions", "--no-punctuation", "--align", other)
     assert done.stdout.startswith("file\titem\tcondition\tregion\t")
     assert done.stdout.rstrip().endswith("\tv_surprisal")
     assert "2 of 2 words" in done.stderr
@@ -198,9 +183,8 @@ def test_text_can_come_from_stdin(ngrams, write):
     text = "the dog sees a cat.\nAda sleeps.\n"
     named = run(ngrams, write(text), "-l").stdout
     done = CliRunner().invoke(hpyp, ["surprisal", str(ngrams), "-", "-l"], input=text)
-    assert [row | {"file": ""} for row in rows(done.stdout)] == [
-        row | {"file": ""} for row in rows(named)
-    ]
+    ours, theirs = ([row | {"file": ""} for row in rows(table)] for table in (done.stdout, named))
+    assert ours == theirs
 
 
 @pytest.mark.parametrize(

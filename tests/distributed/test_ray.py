@@ -37,13 +37,6 @@ def ray():
         ray.shutdown()
 
 
-@pytest.fixture(scope="module")
-def model(trained, tmp_path_factory):
-    path = tmp_path_factory.mktemp("ray") / "model"
-    trained.to_disk(path)
-    return path
-
-
 def load_writer(seconds, marks):
     """Return a function that writes texts, optionally slowly. Marked words kill its worker."""
     seconds = float(seconds)
@@ -74,16 +67,16 @@ def files_of(folder):
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
-def test_parse_output_is_the_same_without_ray_and_with_any_workers(ray, model, write, tmp_path):
+def test_parse_output_is_the_same_without_ray_and_with_any_workers(ray, saved, write, tmp_path):
     paths = [write(TEXT, f"{name}.txt") for name in "abc"]
-    common = ("hpyp", "parse", model, *paths, "--ray", "auto")
+    common = ("hpyp", "parse", saved, *paths, "--ray", "auto")
     for workers in (1, 2):
         run(*common, "--workers", workers, "-o", tmp_path / f"by-{workers}")
     ours, theirs = files_of(tmp_path / "by-1"), files_of(tmp_path / "by-2")
     assert ours == theirs
     parsed = [ours[path].decode() for path in sorted(ours) if path.suffix == ".conllu"]
     assert len(parsed) == 3
-    run("hpyp", "parse", model, *paths, "-o", tmp_path / "alone.conllu")
+    run("hpyp", "parse", saved, *paths, "-o", tmp_path / "alone.conllu")
     assert "".join(parsed) == (tmp_path / "alone.conllu").read_text("utf8")
     # Repeating the command does nothing, and a different command is rejected.
     assert "Saved 0 shards" in run(*common, "-o", tmp_path / "by-1").output
@@ -135,10 +128,10 @@ def test_rerunning_a_killed_driver_completes_the_output(ray, undisturbed, tmp_pa
     assert files_of(tmp_path) == expected
 
 
-def test_problems_are_reported(ray, undisturbed, model, write, tmp_path):
+def test_problems_are_reported(ray, undisturbed, saved, write, tmp_path):
     text, _, _ = undisturbed
     assert "soon" in make(ray, text, tmp_path / "out", tmp_path, seconds="soon")[0]
     task = Task(partial(load_writer, "0", ""), tmp_path / "other", "txt")
     assert "share" in next(run_shards(ray, task, find_shards([Path(text)]), 1))
-    common = "hpyp", "parse", model, write(TEXT), "--ray", "localhost:1"
+    common = "hpyp", "parse", saved, write(TEXT), "--ray", "localhost:1"
     assert "--output" in run(*common, exit_code=1).output

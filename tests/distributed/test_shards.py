@@ -48,13 +48,6 @@ def test_a_shard_is_written_completely_or_not_at_all(write, tmp_path):
         task.begin({"command": "y"})
 
 
-@pytest.fixture(scope="module")
-def model(trained, tmp_path_factory):
-    path = tmp_path_factory.mktemp("shards") / "model"
-    trained.to_disk(path)
-    return path
-
-
 OF_TOKENS = {"by": "token", "punctuation": True}
 OF_WORDS = {"by": "word", "punctuation": False}
 READ = {"entropy": False, "per_line": False, "particles": None, "segment_with": None}
@@ -70,11 +63,11 @@ READ = {"entropy": False, "per_line": False, "particles": None, "segment_with": 
     ],
 )
 def test_workers_write_the_same_bytes_as_one_process(
-    model, write, tmp_path, command, options, load, settings
+    saved, write, tmp_path, command, options, load, settings
 ):
     path = write(SENTENCES)
-    run("hpyp", command, model, path, *options, "-o", tmp_path / "alone.tsv")
-    task = Task(lambda: load(str(model), **settings), tmp_path / "out", "tsv")
+    run("hpyp", command, saved, path, *options, "-o", tmp_path / "alone.tsv")
+    task = Task(lambda: load(str(saved), **settings), tmp_path / "out", "tsv")
     task.begin({})
     task.work_on(find_shards([path])[0], task.load())
     made = (tmp_path / "out/part=00000/00000000.tsv").read_bytes()

@@ -30,9 +30,8 @@ TRAIN, DEV = (SAMPLE / f"en_sample-ud-{part}.conllu" for part in ("train", "dev"
 
 def save(toy, path, sentences):
     vocab = spacy.blank("en").vocab
-    DocBin(
-        docs=[toy.doc(vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]
-    ).to_disk(path)
+    docs = [toy.doc(vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]
+    DocBin(docs=docs).to_disk(path)
     return path
 
 
@@ -83,9 +82,8 @@ def test_options_of_runs_exist_in_their_commands():
     group = typer.main.get_group(commands)
     for run in papers_runs.RUNS.values():
         if run.arguments[0] == "hpyp":
-            options = {
-                name for option in group.commands[run.arguments[1]].params for name in option.opts
-            }
+            parameters = group.commands[run.arguments[1]].params
+            options = {name for parameter in parameters for name in parameter.opts}
             given = {argument for argument in run.arguments[2:] if argument.startswith("-")}
             # Options with dots are config settings.
             assert {argument for argument in given if "." not in argument} <= options, run
@@ -110,11 +108,9 @@ def test_the_page_shows_published_figures_and_ours():
 
 def test_estimators_are_compared_with_eisners(toy, tmp_path):
     sentences = toy.sentences(40)
-    files = (
-        save(toy, tmp_path / "train.spacy", sentences[:20]),
-        save(toy, tmp_path / "dev.spacy", sentences[20:]),
-    )
-    head_outward_estimators.compare(*files, tmp_path / "figure.json", sweeps=2)
+    train = save(toy, tmp_path / "train.spacy", sentences[:20])
+    dev = save(toy, tmp_path / "dev.spacy", sentences[20:])
+    head_outward_estimators.compare(train, dev, tmp_path / "figure.json", sweeps=2)
     models = read(tmp_path / "figure.json")["models"]
     assert len(models) == 9
     for model in models:
@@ -140,9 +136,8 @@ def test_bits_per_word_come_from_the_second_half_of_the_sweeps():
     models = [LatentStates("semantic", 3, settings) for _ in range(2)]
     for model in models:
         model.initialize(model.collect([text for _, text in texts]))
-    found = latent_states.study_states(
-        models[0], texts, [text for _, text in texts], sweeps=5, seed=3
-    )
+    words = [text for _, text in texts]
+    found = latent_states.study_states(models[0], texts, words, sweeps=5, seed=3)
     rng, probabilities = np.random.default_rng(3), []
     for _ in range(5):
         probabilities.append(models[1].visit(texts, rng))
@@ -156,13 +151,9 @@ def test_the_table_of_reranking_has_a_row_for_each_k(toy, tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser")
-    nlp.add_pipe(
-        "parse_reranker", config={"model": {"tag": [["direction+parent.tag", "grandparent.tag"]]}}
-    )
-    sentences = toy.sentences(60)
-    nlp.initialize(lambda: toy.examples(nlp, sentences))
-    nlp.update(toy.examples(nlp, sentences))
-    nlp.to_disk(tmp_path / "trained")
+    tag = [["direction+parent.tag", "grandparent.tag"]]
+    nlp.add_pipe("parse_reranker", config={"model": {"tag": tag}})
+    toy.train(nlp, toy.sentences(60), sweeps=1).to_disk(tmp_path / "trained")
     dev = save(toy, tmp_path / "dev.spacy", toy.sentences(90)[60:])
     rerank_table.compare(
         str(tmp_path / "trained"), dev, tmp_path / "table.json", k="1,2,5", gold_tags=True

@@ -18,7 +18,7 @@ import numpy as np
 
 from .elements import string_number
 from .folding import fold
-from .segmentation import pack_weights, unpack_weights
+from .segmentation import pack_weights
 
 # The size of the table of hashed features, and the number of passes over all decisions.
 _PLACES = 1 << 18
@@ -205,7 +205,7 @@ class MultiwordTokens:
         """Make a model from what `to_dict` returned."""
         rules = [Rule(*row[:-1], tuple(row[-1])) for row in stored["rules"]]
         weights = np.zeros(_PLACES, dtype=np.float32)
-        unpack_weights(stored, weights)
+        weights[stored["places"]] = stored["weights"]
         return cls(rules, weights, stored["whole"])
 
 

@@ -250,7 +250,7 @@ class Segmenter:
     def from_dict(cls, stored: dict[str, Any]) -> "Segmenter":
         """Make a segmenter of what `to_dict` returned."""
         weights = _new_weights(*(stored[name] for name in ("words", "often", "of_class", "joins")))
-        unpack_weights(stored, weights.weight)
+        weights.weight[stored["places"]] = stored["weights"]
         return cls(weights, stored["unseen_quotes"])
 
 
@@ -259,11 +259,6 @@ def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:
     rounded = weights.astype(np.float16)
     place = np.flatnonzero(rounded.reshape(len(rounded), -1).any(axis=1))
     return {"places": place.astype(np.uint32), "weights": rounded[place]}
-
-
-def unpack_weights(stored: dict[str, Any], weights: np.ndarray) -> None:
-    """Write what `pack_weights` returned into weights of 0."""
-    weights[stored["places"]] = stored["weights"]
 
 
 def _hash_words(words: Sequence[str]) -> np.ndarray:

@@ -51,9 +51,8 @@ def rated_pipeline(toy, trained, tmp_path_factory):
     nlp = spacy.blank("en")
     nlp.add_pipe("a_careless_parser")
     nlp.add_pipe("keep_parse")
-    nlp.add_pipe("hpyp_parser", source=trained)
+    nlp.add_pipe("hpyp_parser", source=toy.copy(trained, guides=True))
     component = nlp.add_pipe("arc_confidence")
-    nlp.get_pipe("hpyp_parser").guides = True
     examples = examples_of(toy, nlp, 0, 60)
     with nlp.select_pipes(disable="arc_confidence"):
         for example in examples:

@@ -21,7 +21,7 @@ from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import load_config, load_model_from_config
+from spacy.util import load_config, load_model_from_config, minibatch
 from spacy.vocab import Vocab
 
 from spacy_hpyp import HPYPParser
@@ -220,9 +220,11 @@ class ToyTreebank:
         write_back(words, tokens)
         return tokens
 
-    def examples(self, nlp: Language, sentences: Iterable[Sentence]) -> list[Example]:
-        """A new Example for each sentence."""
-        docs = [self.doc(nlp.vocab, sentence) for sentence in sentences]
+    def examples(
+        self, nlp: Language, sentences: Iterable[Sentence], size: int = 1
+    ) -> list[Example]:
+        """New Examples of so many sentences each."""
+        docs = [self.doc(nlp.vocab, *group) for group in minibatch(sentences, size)]
         return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
     def nlp(self, **settings: Any) -> Language:
@@ -236,11 +238,13 @@ class ToyTreebank:
         nlp.add_pipe("hpyp_parser", config=config)
         return nlp
 
-    def train(self, nlp: Language, sentences: Sequence[Sentence], sweeps: int = 3) -> Language:
+    def train(
+        self, nlp: Language, sentences: Sequence[Sentence], sweeps: int = 3, size: int = 1
+    ) -> Language:
         """Initialize a pipeline and sweep over the sentences, with new Examples each time."""
-        nlp.initialize(lambda: self.examples(nlp, sentences))
+        nlp.initialize(lambda: self.examples(nlp, sentences, size))
         for _ in range(sweeps):
-            nlp.update(self.examples(nlp, sentences))
+            nlp.update(self.examples(nlp, sentences, size))
         return nlp
 
     def trained(
@@ -324,17 +328,7 @@ def trained_pools(toy: ToyTreebank) -> Language:
 @pytest.fixture(scope="session")
 def trained_on_documents(toy: ToyTreebank) -> Language:
     """A pipeline trained on documents of several sentences; tests do not change it."""
-    nlp = toy.nlp()
-    sentences = toy.sentences(60)
-
-    def examples() -> list[Example]:
-        docs = [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]
-        return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
-
-    nlp.initialize(examples)
-    for _ in range(5):
-        nlp.update(examples())
-    return nlp
+    return toy.train(toy.nlp(), toy.sentences(60), sweeps=5, size=3)
 
 
 @pytest.fixture

@@ -47,12 +47,6 @@ def imports(file):
             yield module, tuple(alias.name for alias in node.names)
 
 
-def place_of(module):
-    """The folder, or top-level file, of a module of the package."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else ""
-
-
 @pytest.fixture(scope="module")
 def all_imports():
     """The imports of each folder or top-level file, except `__init__` and `about`."""
@@ -70,7 +64,8 @@ DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 def test_folders_import_only_lower_layers(all_imports):
     for own, module, names in all_imports:
         if module.startswith("spacy_hpyp"):
-            for place in [place_of(module)] if place_of(module) else names:
+            # The folder or top-level file of the module, or those imported from the package.
+            for place in module.split(".")[1:2] or names:
                 is_lower = place in (own, "about") or DEPTH[own] < DEPTH[place]
                 assert is_lower, f"{own} must not import {module}"
 

@@ -93,25 +93,22 @@ def read_table(path: Path) -> Iterator[_NamedRow]:
     RAISES (ValueError): If the table cannot be read. The message names the line.
     """
     reader = _reader(*decode_table(path))
-    header: list[str] = []
+    rows = (fields for fields in reader if any(map(str.strip, fields)))
     try:
-        for fields in reader:
+        header = [field.strip() for field in next(rows, [])]
+        while header and not header[-1]:
+            header.pop()
+        name = f"line {reader.line_num} of '{path}'"
+        if len(set(header)) < len(header) or "" in header[1:]:
+            raise ValueError(f"A column in {name} is there twice or has no name. {_ADVICE}")
+        for fields in rows:
             name = f"line {reader.line_num} of '{path}'"
-            if not any(field.strip() for field in fields):
-                continue
-            if header:
-                if len(fields) < len(header) or any(fields[len(header) :]):
-                    raise ValueError(
-                        f"{name} has {len(fields)} fields, but the header has {len(header)}. Quote "
-                        f"fields that contain the separator. {_ADVICE}"
-                    )
-                yield name, {column: field for column, field in zip(header, fields) if column}
-                continue
-            header = [field.strip() for field in fields]
-            while not header[-1]:
-                header.pop()
-            if len(set(header)) < len(header) or "" in header[1:]:
-                raise ValueError(f"A column in {name} is there twice or has no name. {_ADVICE}")
+            if len(fields) < len(header) or any(fields[len(header) :]):
+                raise ValueError(
+                    f"{name} has {len(fields)} fields, but the header has {len(header)}. Quote "
+                    f"fields that contain the separator. {_ADVICE}"
+                )
+            yield name, {column: field for column, field in zip(header, fields) if column}
     except csv.Error as error:
         raise ValueError(
             f"Line {reader.line_num} of '{path}' cannot be read: {error}. Close each quoted field, "

@@ -33,23 +33,15 @@ import numpy as np
 
 from ..compiled import NONE, fetch, jitable, struct
 from ..text.elements import CLASS_ATTRIBUTES
-from .partial_trees import (
-    END,
-    FIRST,
-    HEAD,
-    LEFT,
-    LEFT2,
-    LEFT_COUNT,
-    LEFT_SHARE,
-    LEFT_TAGS,
-    RIGHT,
-    RIGHT2,
-    RIGHT_COUNT,
-    RIGHT_TAGS,
-    WHOLE,
-    bit_of,
+from .partial_trees import CHILDREN, END, FIELDS, FIRST, HEAD, LEFT_SHARE, WHOLE, bit_of
+from .perceptron import (
+    Rounded,
+    Sparse,
+    Templates,
+    check_templates,
+    compile_templates,
+    find_features,
 )
-from .perceptron import Rounded, Sparse, Templates, compile_templates, find_features, part_of
 
 #: The symbols of a word, in the order of their columns; a guide adds the second group.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
@@ -68,12 +60,7 @@ _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
 #: Kinds of elements: a symbol of a word in a tree, or near its head; a field of a record; a
 #: property of the pair `l` and `r`; the missing children and the size of a tree.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
-_STEPS = {"": HEAD, "left.": LEFT, "right.": RIGHT, "left2.": LEFT2, "right2.": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
-_FIELDS = {
-    **{"left.count": LEFT_COUNT, "right.count": RIGHT_COUNT},
-    **{"left.tags": LEFT_TAGS, "right.tags": RIGHT_TAGS},
-}
 #: Properties of a pair; the last three are those of a child and its head in `labels`.
 DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
 
@@ -85,15 +72,16 @@ Element = tuple[int, int, int, int]
 def word_elements(
     tree: str,
     place: int,
-    steps: Mapping[str, int] = _STEPS,
+    children: Mapping[str, int] = CHILDREN,
     near: Mapping[str, int] = _NEIGHBOURS,
-    fields: Mapping[str, int] = _FIELDS,
+    fields: Mapping[str, int] = FIELDS,
 ) -> dict[str, Element]:
     """Return the elements of a tree's head by name."""
     known = {f"{tree}.{name}": (FIELD, place, column, 0) for name, column in fields.items()}
     for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)):
-        for step, column in steps.items():
-            known[f"{tree}.{step}{symbol}"] = (SYMBOL, place, column, number)
+        known[f"{tree}.{symbol}"] = (SYMBOL, place, HEAD, number)
+        for name, column in children.items():
+            known[f"{tree}.{name}.{symbol}"] = (SYMBOL, place, column, number)
         for name, offset in near.items():
             known[f"{tree}.{name}.{symbol}"] = (NEAR, place, offset, number)
     return known
@@ -147,8 +135,9 @@ class SentenceToParse(NamedTuple):
 
 
 @jitable
-def sentence_of(sentences, start, end):
-    """Return the sentence of the words `start` to `end` - 1."""
+def sentence_of(sentences, i):
+    """Return one of the sentences."""
+    start, end = sentences.offsets[i], sentences.offsets[i + 1]
     return SentenceToParse(
         sentences.symbols[start:end],
         sentences.heads[start:end],
@@ -159,7 +148,7 @@ def sentence_of(sentences, start, end):
 
 
 class Reading(NamedTuple):
-    """Some templates of a scorer, and the rows of their elements (int32[elements, 4])."""
+    """Templates, and the rows of their elements (int32[elements, 4])."""
 
     elements: np.ndarray
     templates: Templates
@@ -169,8 +158,7 @@ class Reading(NamedTuple):
 class Scorer(NamedTuple):
     """Templates and weights that score actions, or the labels of arcs."""
 
-    elements: np.ndarray  # int32[elements, 4]: the rows of the elements in the templates
-    templates: Templates
+    whole: Reading  # All templates
     # The templates of `l` and `r` alone, and the others. Caching the sums of the former makes
     # parsing with a beam of 8 a fifth faster.
     pair: Reading
@@ -190,23 +178,30 @@ class Scorer(NamedTuple):
 def new_scorer(
     templates: Sequence[Sequence[str]], known: Mapping[str, Element], task: str
 ) -> Scorer:
-    """Compile templates of the known elements (see `compile_templates`), without weights."""
-    names, compiled = compile_templates(templates, known, task)
-    elements = np.array([known[name] for name in names], dtype=np.int32)
-    is_pair, first = elements[:, 0] == PAIR, elements[:, 1]
-    beyond = np.where(is_pair, first == EDGE, (first != L) & (first != R))
-    is_beyond = np.logical_or.reduceat(beyond[compiled.columns], compiled.offsets[:-1])
+    """Compile templates of the known elements (see `check_templates`), without weights."""
+    check_templates(templates, known, task)
+
+    def reading(numbers: Sequence[int]) -> Reading:
+        names, compiled = compile_templates(templates, numbers)
+        rows = [known[name] for name in names]
+        return Reading(np.array(rows, dtype=np.int32).reshape(-1, 4), compiled)
+
+    def is_beyond(name: str) -> bool:
+        kind, first, *_ = known[name]
+        return first == EDGE if kind == PAIR else first not in (L, R)
+
+    beyond = [number for number, names in enumerate(templates) if any(map(is_beyond, names))]
+    pair = [number for number in range(len(templates)) if number not in beyond]
     around = {(L - 1, HEAD), (R + 1, HEAD)}
-    for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
-        # The columns that an element reads in addition to the head.
-        read = {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}
-        around |= {(place, each) for each in (HEAD, *read.get(kind, (column,)))}
-    parts = [part_of(compiled, np.flatnonzero(some).tolist()) for some in (~is_beyond, is_beyond)]
-    readings = [Reading(elements[columns], part) for columns, part in parts]
+    for kind, place, column, _ in (known[name] for names in templates for name in names):
+        if kind != PAIR and place not in (L, R):
+            # The columns that an element reads in addition to the head.
+            read = {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}
+            around |= {(place, each) for each in (HEAD, *read.get(kind, (column,)))}
+    readings = map(reading, (range(len(templates)), pair, beyond))
     rows = np.array(sorted(around), dtype=np.int32)
     weights, none = np.zeros((1, 1), dtype=np.float32), np.zeros(0, dtype=np.int32)
-    unweighted = weights, 1.0, 1, none, none, np.zeros(0, dtype=np.bool_)
-    return Scorer(elements, compiled, *readings, rows, *unweighted)
+    return Scorer(*readings, rows, weights, 1.0, 1, none, none, np.zeros(0, dtype=np.bool_))
 
 
 def with_weights(scorer: Scorer, weights: np.ndarray | Rounded | Sparse) -> Scorer:
@@ -216,7 +211,7 @@ def with_weights(scorer: Scorer, weights: np.ndarray | Rounded | Sparse) -> Scor
     if isinstance(weights, Rounded):
         kept = np.zeros(0, dtype=np.bool_)
         return scorer._replace(weights=weights.multiples, step=weights.step, kept=kept)
-    kept = np.ones(len(scorer.templates.numbers), dtype=np.bool_)
+    kept = np.ones(len(scorer.whole.templates.numbers), dtype=np.bool_)
     if isinstance(weights, Sparse):
         offsets, outcomes, values, size = weights
         rows = {"weights": values[:, None], "offsets": offsets, "outcomes": outcomes}
@@ -329,17 +324,18 @@ def read_elements(elements, records, sentence, window, row):
 
 
 @jitable
-def find_arc_features(scorer, records, sentence, window, row, places):
-    """Write the places of the features of two neighbours into `places` (int64[templates])."""
-    read_elements(scorer.elements, records, sentence, window, row)
-    find_features(scorer.templates, row, len(scorer.weights), places)
+def find_places(reading, size, records, sentence, window, row, places):
+    """Find the places (int64[templates]) of the features of a window in a table of `size` places;
+    `row` (int32[elements]) is workspace.
+    """
+    read_elements(reading.elements, records, sentence, window, row)
+    find_features(reading.templates, row, size, places)
 
 
 @jitable
 def find_weights(reading, weights, records, sentence, window, row, places):
-    """Find the places of the features of two neighbours, and prefetch their weights."""
-    read_elements(reading.elements, records, sentence, window, row)
-    find_features(reading.templates, row, len(weights), places)
+    """Find the places of the features of a window, and prefetch their weights."""
+    find_places(reading, len(weights), records, sentence, window, row, places)
     for i in range(len(reading.templates.numbers)):
         fetch(weights, places[i] * weights.shape[1])
 

@@ -24,22 +24,10 @@ The symbols are those of `arcs`.
 import numpy as np
 
 from ..compiled import NONE, fetch, jit, jitable
-from .arcs import (
-    DIRECTION,
-    FIELD,
-    LABEL,
-    PAIR,
-    REACH,
-    SHARE,
-    SIDE,
-    TAG,
-    WINDOW,
-    Element,
-    read_elements,
-    word_elements,
-)
-from .partial_trees import COLUMNS, HEAD, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
-from .perceptron import change_kept, find_features, tick
+from . import arcs
+from .arcs import FIELD, PAIR, TAG, WINDOW, Element, find_places, word_elements
+from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
+from .perceptron import change_kept, tick
 
 # More columns of a record: the records of the head, of the previous and next child of the head, and
 # of the first and last child, or 0; the label as a symbol, and the set of the children's labels.
@@ -49,8 +37,8 @@ _GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
 
 
 def _elements() -> dict[str, Element]:
-    arc = {"direction": DIRECTION, "distance": REACH, "side": SIDE}
-    arc |= {"guide.label": LABEL, "guide": SHARE}
+    arc = {"direction": arcs.DIRECTION, "distance": arcs.REACH, "side": arcs.SIDE}
+    arc |= {"guide.label": arcs.LABEL, "guide": arcs.SHARE}
     known = {name: (PAIR, code, _CHILD, 0) for name, code in arc.items()}
     known["prev.label"] = (FIELD, _BEFORE, _LABEL, 0)
     known["prev2.label"] = (FIELD, _BEFORE2, _LABEL, 0)
@@ -59,7 +47,7 @@ def _elements() -> dict[str, Element]:
     for word, place in (("child", _CHILD), ("head", _HEAD)):
         known |= word_elements(word, place, near={"before": -1, "after": 1})
     for word, place in (("grand", _GRAND), ("prev", _BEFORE), ("next", _AFTER)):
-        known |= word_elements(word, place, steps={"": HEAD}, near={}, fields={})
+        known |= word_elements(word, place, children={}, near={}, fields={})
     return known
 
 
@@ -109,8 +97,8 @@ def records_of(sentence, heads):
 @jitable
 def workspace(scorer):
     """Return arrays for the elements of an arc, for its features, and for the scores of labels."""
-    row = np.empty(len(scorer.elements), dtype=np.int32)
-    features = np.empty(len(scorer.templates.numbers), dtype=np.int64)
+    row = np.empty(len(scorer.whole.elements), dtype=np.int32)
+    features = np.empty(len(scorer.kept), dtype=np.int64)
     return row, features, np.empty(scorer.size, dtype=np.float32)
 
 
@@ -122,10 +110,9 @@ def score_labels(scorer, sentence, records, child, row, features, scores):
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
     window[_BEFORE2], window[_BEFORE] = records[before, _PREV], before
     window[_AFTER] = records[child, _NEXT]
-    read_elements(scorer.elements, records, sentence, window, row)
     offsets, is_sparse = scorer.offsets, len(scorer.offsets) > 0
-    places = len(offsets) - 1 if is_sparse else len(weights)
-    find_features(scorer.templates, row, places, features)
+    size = len(offsets) - 1 if is_sparse else len(weights)
+    find_places(scorer.whole, size, records, sentence, window, row, features)
     scores[:] = 0.0
     if is_sparse:
         for feature in features:

@@ -11,7 +11,7 @@ correct sequence and penalise a wrong one whose score with the margin is at leas
   wrong at the end, update at the step with the largest lead of the first beam over the second.
 * Greedy search updates at every wrong action, towards the best correct one. From the second pass
   on, it then takes the wrong action, so that it learns in the states that it will reach. There, an
-  action is correct if it loses the fewest reachable gold arcs (Goldberg & Nivre 2013).
+  action is correct if it loses no reachable gold arc (Goldberg & Nivre 2013); there always is one.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,25 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite, struct
-from .arcs import SYMBOLS, WINDOW, L, Scorer, find_arc_features, sentence_of
+from . import parsing
+from .arcs import SYMBOLS, WINDOW, L, Scorer, find_places, sentence_of
 from .labels import learn_labels
-from .parsing import (
-    BEFORE,
-    FROM,
-    MARGIN,
-    WHAT,
-    append_words,
-    begin,
-    begin_beam,
-    find_best,
-    follow,
-    head_and_child,
-    is_correct,
-    new_states,
-    record_action,
-    score_pairs,
-    sharing,
-)
+from .parsing import BEFORE, FROM, MARGIN, WHAT, head_and_child, is_correct, new_states
 from .partial_trees import HEAD
 from .perceptron import Weights, change_kept, tick
 
@@ -92,7 +77,8 @@ def _mark_correct(states, half, count, heads, children):
 def _reward_action(weights, scorer, sentence, states, window, action, amount):
     """Add to the weights of the features of an action."""
     places = states.places[0]
-    find_arc_features(scorer, states.forest.records, sentence, window, states.row, places)
+    size, records = len(weights.weights), states.forest.records
+    find_places(scorer.whole, size, records, sentence, window, states.row, places)
     change_kept(weights, places, scorer.kept, action, np.float32(amount))
 
 
@@ -107,21 +93,18 @@ def _reward(weights, scorer, sentence, states, last, amount):
 
 
 @jitable
-def _learn_early(weights, scorer, sentence, heads, children, margin, states, counts):
+def _learn_early(weights, scorer, sentence, heads, children, learning, states, counts):
     """Learn from one sentence by Algorithm 2."""
-    n = len(heads)
-    begin(states, n)
-    append_words(scorer, sentence, states, 0, 0, 0, n)
-    half, size, correct = 0, 1, np.int32(0)
-    for length in range(n, 1, -1):
-        find_best(states, half, size, length, 1, heads, 0.0, children)
-        correct = record_action(states, states.chosen[0])
-        size = find_best(states, half, size, length, states.width, heads, margin, None)
+    half, size, correct, margin = 0, 1, np.int32(0), learning.margin
+    for length in range(len(heads), 1, -1):
+        parsing.find_best(states, half, size, length, 1, heads, 0.0, children)
+        correct = parsing.record_action(states, states.chosen[0])
+        size = parsing.find_best(states, half, size, length, states.width, heads, margin, None)
         if not _mark_correct(states, half, size, heads, children):
             counts[EARLY] += 1
-            predicted = record_action(states, states.chosen[0])
+            predicted = parsing.record_action(states, states.chosen[0])
             break
-        half = follow(scorer, sentence, states, half, length, size)
+        half = parsing.follow(scorer, sentence, states, half, length, size)
         predicted = states.last[half * states.width]
     else:
         if states.correct[half * states.width]:
@@ -133,22 +116,17 @@ def _learn_early(weights, scorer, sentence, heads, children, margin, states, cou
 
 @jitable
 def _learn_max_violation(
-    weights, scorer, sentence, heads, children, margin, states, oracle, counts
+    weights, scorer, sentence, heads, children, learning, states, oracle, counts
 ):
     """Learn from one sentence by max-violation; `oracle` is the beam of correct sequences."""
-    n = len(heads)
-    begin(states, n)
-    append_words(scorer, sentence, states, 0, 0, 0, n)
-    begin_beam(oracle)
-    append_words(scorer, sentence, oracle, 0, 0, 0, n)
-    half, first, size, width = 0, 0, 1, 1
+    half, first, size, width, margin = 0, 0, 1, 1, learning.margin
     predicted, correct, violation, at = 0, 0, -np.inf, 0
-    for length in range(n, 1, -1):
-        size = find_best(states, half, size, length, states.width, heads, margin, None)
+    for length in range(len(heads), 1, -1):
+        size = parsing.find_best(states, half, size, length, states.width, heads, margin, None)
         _mark_correct(states, half, size, heads, children)
-        follow(scorer, sentence, states, half, length, size)
-        width = find_best(oracle, half, width, length, oracle.width, heads, 0.0, children)
-        half = follow(scorer, sentence, oracle, half, length, width)
+        parsing.follow(scorer, sentence, states, half, length, size)
+        width = parsing.find_best(oracle, half, width, length, oracle.width, heads, 0.0, children)
+        half = parsing.follow(scorer, sentence, oracle, half, length, width)
         first = half * states.width
         oracle.correct[first : first + width] = True
         difference = states.total[first] - oracle.total[first]
@@ -173,42 +151,32 @@ def cost_of(heads, waiting, is_left, head, child):
 
 
 @jitable
-def _learn_greedily(weights, scorer, sentence, heads, waiting, is_left, learning, states, counts):
-    """Learn from every action of greedy search; see `cost_of` for `waiting` and `is_left`."""
-    n = len(heads)
-    records = states.forest.records
-    is_left[:n] = True
-    begin(states, n)
-    append_words(scorer, sentence, states, 0, 0, 0, n)
-    costs, half = np.empty((n + 2 * MARGIN, 2), dtype=np.int64), 0
-    for length in range(n, 1, -1):
+def _learn_greedily(weights, scorer, sentence, heads, waiting, learning, states, counts):
+    """Learn from every action of greedy search; see `cost_of` for `waiting`."""
+    records, half = states.forest.records, 0
+    is_left = np.ones(len(heads), dtype=np.bool_)
+    for length in range(len(heads), 1, -1):
         trees, scores = states.trees[half], states.scores[half]
-        least = n + 1
-        for place in range(MARGIN, MARGIN + length - 1):
-            for action in range(2):
-                head, child = head_and_child(trees, place, action)
-                costs[place, action] = cost_of(
-                    heads, waiting, is_left, records[head, HEAD], records[child, HEAD]
-                )
-                least = min(least, costs[place, action])
         right, right_score, taken, taken_score = (0, 0), -np.inf, (0, 0), -np.inf
         for place in range(MARGIN, MARGIN + length - 1):
             for action in range(2):
+                head, child = head_and_child(trees, place, action)
+                head, child = records[head, HEAD], records[child, HEAD]
                 score = np.float64(scores[place, action])
-                if costs[place, action] == least and score > right_score:
-                    right, right_score = (place, action), score
-                if costs[place, action] > least:
+                if cost_of(heads, waiting, is_left, head, child) > 0:
                     score += learning.margin
+                elif score > right_score:
+                    right, right_score = (place, action), score
                 if score > taken_score:
                     taken, taken_score = (place, action), score
-        if costs[taken] > least:
+        if taken != right:
             tick(weights)
             counts[EARLY if length > 2 else FULL] += 1
             for (place, action), amount in ((right, 1.0), (taken, -1.0)):
                 window = trees[place - L : place - L + WINDOW]
                 _reward_action(weights, scorer, sentence, states, window, action, amount)
             # Apply the new weights to all pairs.
-            score_pairs(scorer, sentence, states, half, MARGIN, MARGIN + length - 1)
+            parsing.score_pairs(scorer, sentence, states, half, MARGIN, MARGIN + length - 1)
             if not learning.explore:
                 taken = right
         place, action = taken
@@ -219,35 +187,32 @@ def _learn_greedily(weights, scorer, sentence, heads, waiting, is_left, learning
         states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2] = half, place, action
         states.chosen_total[0] = states.total[half] + scores[taken]
         states.chosen_mark[0] = 0
-        half = follow(scorer, sentence, states, half, length, 1)
+        half = parsing.follow(scorer, sentence, states, half, length, 1)
 
 
 @jit
 def _learn_arcs(weights, scorer, lessons, kept, learning, counts, states, oracle):
-    children = np.empty(len(states.forest.records), dtype=np.int32)
-    is_left = np.empty(len(children), dtype=np.bool_)
     for i in range(len(lessons.offsets) - 1):
-        start, end = lessons.offsets[i], lessons.offsets[i + 1]
-        if end - start < 2:
+        sentence = sentence_of(lessons, i)
+        heads = lessons.gold_heads[lessons.offsets[i] : lessons.offsets[i + 1]]
+        n = len(heads)
+        if n < 2:
             continue
-        sentence, heads = sentence_of(lessons, start, end), lessons.gold_heads[start:end]
-        children[: end - start] = 0
+        children = np.zeros(n, dtype=np.int32)
         for head in heads:
             if head != NONE:
                 children[head] += 1
         overwrite(scorer.kept, kept[i])
+        parsing.begin(scorer, sentence, states, n)
         tick(weights)
         if learning.width == 1:
-            _learn_greedily(
-                weights, scorer, sentence, heads, children, is_left, learning, states, counts
-            )
+            _learn_greedily(weights, scorer, sentence, heads, children, learning, states, counts)
         elif learning.early:
-            _learn_early(
-                weights, scorer, sentence, heads, children, learning.margin, states, counts
-            )
+            _learn_early(weights, scorer, sentence, heads, children, learning, states, counts)
         else:
+            parsing.begin_beam(scorer, sentence, oracle, n)
             _learn_max_violation(
-                weights, scorer, sentence, heads, children, learning.margin, states, oracle, counts
+                weights, scorer, sentence, heads, children, learning, states, oracle, counts
             )
 
 
@@ -256,7 +221,7 @@ def _learn_labels(weights, scorer, lessons, kept, margin, counts):
     for i in range(len(lessons.offsets) - 1):
         start, end = lessons.offsets[i], lessons.offsets[i + 1]
         if end - start > 1:
-            sentence = sentence_of(lessons, start, end)
+            sentence = sentence_of(lessons, i)
             heads, labels = lessons.gold_heads[start:end], lessons.gold_labels[start:end]
             overwrite(scorer.kept, kept[i])
             counts[LABELS] += learn_labels(weights, scorer, sentence, heads, labels, margin)
@@ -292,7 +257,7 @@ def learn_parsing(
     lessons = lessons._replace(symbols=symbols)
     longest = int(np.diff(lessons.offsets).max(initial=1))
     states, oracle = (new_states(on_arcs[1], longest, learning.width, beams) for beams in (2, 1))
-    beams = states, sharing(states, oracle)
+    beams = states, parsing.sharing(states, oracle)
     with ThreadPoolExecutor(min(threads, 2)) as executor:
         arcs = executor.submit(_learn_arcs, *on_arcs, lessons, kept_arcs, learning, counts, *beams)
         margin = learning.label_margin

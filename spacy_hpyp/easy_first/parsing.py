@@ -15,33 +15,10 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..memo import recall
-from .arcs import (
-    PAIR_KEY,
-    TAG,
-    WINDOW,
-    L,
-    R,
-    Scorer,
-    add_up,
-    find_weights,
-    guide_of,
-    sentence_of,
-    write_key,
-)
+from . import arcs, partial_trees
+from .arcs import PAIR_KEY, WINDOW, L, Scorer, guide_of, sentence_of
 from .labels import label_tree
-from .partial_trees import (
-    HEAD,
-    LEFT_ARC,
-    LEFT_COUNT,
-    RIGHT_COUNT,
-    WHOLE,
-    Forest,
-    attach,
-    begin_forest,
-    mark_of_arc,
-    new_forest,
-    read_heads,
-)
+from .partial_trees import HEAD, LEFT_ARC, LEFT_COUNT, RIGHT_COUNT, Forest, mark_of_arc
 
 # The most partial trees in a list in prediction, so that time is linear in a sentence's length.
 AHEAD = 512
@@ -90,7 +67,9 @@ class States(NamedTuple):
     # The features of two pairs in turn.
     row: np.ndarray  # int32[elements]
     places: np.ndarray  # int64[2, templates]
-    pending: np.ndarray  # int32[longest]: see `read_heads`
+    # For each state of the final beam: the head of each word, and the margin of its action.
+    heads: np.ndarray  # int32[width, longest]
+    margins: np.ndarray  # float32[width, longest]
 
 
 def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
@@ -99,7 +78,7 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
     padded, rows = longest + 2 * MARGIN, 2 * width
     windows, pairs = (_WINDOWS, _PAIRS) if width > 1 else (1, 1)
     return States(
-        forest=new_forest(beams * most),
+        forest=partial_trees.new_forest(beams * most),
         width=width,
         trees=np.zeros((rows, padded), dtype=np.int32),
         scores=np.zeros((rows, padded, 2), dtype=np.float32),
@@ -118,9 +97,10 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
         pairs=np.zeros(pairs, dtype=np.uint64),
         pair_sums=np.empty((pairs, 2), dtype=np.float32),
         key=np.zeros(len(scorer.around) + PAIR_KEY, dtype=np.int32),
-        row=np.zeros(len(scorer.elements), dtype=np.int32),
-        places=np.zeros((2, len(scorer.templates.numbers)), dtype=np.int64),
-        pending=np.zeros(longest, dtype=np.int32),
+        row=np.zeros(len(scorer.whole.elements), dtype=np.int32),
+        places=np.zeros((2, len(scorer.whole.templates.numbers)), dtype=np.int64),
+        heads=np.zeros((width, longest), dtype=np.int32),
+        margins=np.zeros((width, longest), dtype=np.float32),
     )
 
 
@@ -131,20 +111,21 @@ def sharing(states: States, second: States) -> States:
 
 
 @jitable
-def begin(states, n):
-    """Begin a sentence of n words, with one state that has an empty list."""
-    begin_forest(states.forest, n)
+def begin(scorer, sentence, states, count):
+    """Begin a sentence, with one state that has its first `count` words in the list."""
+    partial_trees.begin_forest(states.forest, len(sentence.symbols))
     states.windows[:] = 0
     states.pairs[:] = 0
-    begin_beam(states)
+    begin_beam(scorer, sentence, states, count)
 
 
 @jitable
-def begin_beam(states):
-    """Begin a beam that shares the forest of another one."""
+def begin_beam(scorer, sentence, states, count):
+    """Begin a beam as `begin` does, with the forest of another one."""
     states.size[0] = 1
     states.trees[0, :MARGIN] = 0
     states.total[0], states.mark[0], states.last[0], states.correct[0] = 0.0, 0, 0, True
+    append_words(scorer, sentence, states, 0, 0, 0, count)
 
 
 @jitable
@@ -170,7 +151,7 @@ def score_pairs(scorer, sentence, states, state, first, end):
         slot, pair, known, met, places = 0, 0, place == end, False, states.places[turn]
         window = states.trees[state, place - L : place - L + WINDOW]
         if place < end and len(states.windows) > 1:
-            write_key(scorer.around, states.forest, window, states.key)
+            arcs.write_key(scorer.around, states.forest, window, states.key)
             slot, known = recall(states.windows, states.key)
             if known:
                 overwrite(states.scores[state, place], states.window_scores[slot])
@@ -178,16 +159,16 @@ def score_pairs(scorer, sentence, states, state, first, end):
                 pair, met = recall(states.pairs, states.key[-PAIR_KEY:])
         if not known:
             if not met:
-                find_weights(scorer.pair, weights, records, sentence, window, row, places)
-            find_weights(scorer.beyond, weights, records, sentence, window, row, places[n:])
+                arcs.find_weights(scorer.pair, weights, records, sentence, window, row, places)
+            arcs.find_weights(scorer.beyond, weights, records, sentence, window, row, places[n:])
         if waiting != NONE and (not known or place == end):
             scores, sums = states.scores[state, waiting], states.pair_sums[last_pair]
             places = states.places[1 - turn]
             if not last_met:
                 sums[0], sums[1] = 0.0, 0.0
-                add_up(scorer, scorer.pair, places, sums)
+                arcs.add_up(scorer, scorer.pair, places, sums)
             overwrite(scores, sums)
-            add_up(scorer, scorer.beyond, places[n:], scores)
+            arcs.add_up(scorer, scorer.beyond, places[n:], scores)
             scores[0], scores[1] = scores[0] * scorer.step, scores[1] * scorer.step
             overwrite(states.window_scores[last_slot], scores)
         if not known:
@@ -303,8 +284,9 @@ def follow(scorer, sentence, states, half, length, count):
         states.margin[number] = _margin_of(trees, scores, length, place, action)
         head, child = head_and_child(trees, place, action)
         position = records[child, HEAD]
-        share = np.int32(WHOLE * guide_of(sentence, position, records[head, HEAD])[0])
-        joined = attach(states.forest, head, child, action, sentence.symbols[position, TAG], share)
+        tag = sentence.symbols[position, arcs.TAG]
+        share = guide_of(sentence, position, records[head, HEAD])[0]
+        joined = partial_trees.attach(states.forest, head, child, action, tag, share)
         overwrite(next_trees, trees[:place])
         next_trees[place] = joined
         overwrite(next_trees[place + 1 :], trees[place + 2 : length + 2 * MARGIN])
@@ -320,15 +302,28 @@ def follow(scorer, sentence, states, half, length, count):
     return 1 - half
 
 
+@jitable
+def _read_arcs(states, last, heads, margins):
+    """Read the heads and margins of words from a sequence of actions, given the last."""
+    heads[:], margins[:] = NONE, states.margin[last] if last != 0 else 0.0
+    while last != 0:
+        action = states.actions[last]
+        head, child = head_and_child(action, FROM + L, action[WHAT])
+        position = states.forest.records[child, HEAD]
+        heads[position], margins[position] = states.forest.records[head, HEAD], states.margin[last]
+        last = action[BEFORE]
+
+
 @jit
-def search(scorer, sentence, states, heads):
-    """Find the best trees of a sentence (Algorithm 1), into `heads` (int32[width, n or more]).
+def search(scorer, sentence, states):
+    """Find the best trees of a sentence (Algorithm 1), `heads` and `margins` of the states.
 
     RETURNS (tuple[int, int]): The best state of the final beam, and the number of its states.
     """
     n = len(sentence.symbols)
-    begin(states, n)
-    half, size, length, appended = 0, 1, 0, 0
+    length = appended = min(n, AHEAD)
+    begin(scorer, sentence, states, length)
+    half, size = 0, 1
     while appended < n or length > 1:
         first = half * states.width
         if appended < n and length <= AHEAD // 2:
@@ -342,7 +337,7 @@ def search(scorer, sentence, states, heads):
             length -= 1
     first = half * states.width
     for i in range(size):
-        read_heads(states.forest, states.trees[first + i, MARGIN], heads[i], states.pending)
+        _read_arcs(states, states.last[first + i], states.heads[i], states.margins[i])
     return first, size
 
 
@@ -372,42 +367,29 @@ class EasyFirstTrees(NamedTuple):
     guide: np.ndarray  # float32[words]: the guide's probability of the head; 0 without a guide
 
 
-@jitable
-def _read_margins(states, last, margin):
-    """Write the margins of a sequence, given its last action, into `margin` (float32[n])."""
-    margin[:] = states.margin[last] if last != 0 else 0.0
-    while last != 0:
-        action = states.actions[last]
-        child = action[FROM + (L if action[WHAT] == LEFT_ARC else R)]
-        margin[states.forest.records[child, HEAD]] = states.margin[last]
-        last = action[BEFORE]
-
-
 @jit
-def _parse_some(arc_scorer, label_scorer, sentences, chosen, states, beam, trees):
-    """Parse the chosen sentences (int64[*]) into `trees`; `beam` (int32[width, longest]) is
-    workspace.
-    """
+def _parse_some(arc_scorer, label_scorer, sentences, chosen, states, trees):
+    """Parse the chosen sentences (int64[*]) into `trees`."""
     for i in chosen:
-        start, end = sentences.offsets[i], sentences.offsets[i + 1]
-        sentence = sentence_of(sentences, start, end)
-        heads, share = trees.heads[start:end], trees.share[start:end]
-        first, size = search(arc_scorer, sentence, states, beam)
-        overwrite(heads, beam[0, : end - start])
-        _read_margins(states, states.last[first], trees.margin[start:end])
-        share[:] = 1.0
-        total = np.float32(1.0)
-        for state in range(1, size):
+        sentence = sentence_of(sentences, i)
+        first, size = search(arc_scorer, sentence, states)
+        start, total = sentences.offsets[i], np.float32(0.0)
+        heads = trees.heads[start : sentences.offsets[i + 1]]
+        share = trees.share[start : sentences.offsets[i + 1]]
+        overwrite(heads, states.heads[0, : len(heads)])
+        overwrite(trees.margin[start:], states.margins[0, : len(heads)])
+        share[:] = 0.0
+        for state in range(size):
             difference = states.total[first + state] - states.total[first]
             weight = np.float32(np.exp(difference / SCALE))
             total += weight
-            for word in range(end - start):
-                if beam[state, word] == heads[word]:
+            for word in range(len(heads)):
+                if states.heads[state, word] == heads[word]:
                     share[word] += weight
-        for word in range(end - start):
+        for word in range(len(heads)):
             share[word] /= total
             trees.guide[start + word] = guide_of(sentence, word, heads[word])[0]
-        label_tree(label_scorer, sentence, heads, trees.labels[start:end])
+        label_tree(label_scorer, sentence, heads, trees.labels[start:])
 
 
 def parse_beam(
@@ -416,14 +398,13 @@ def parse_beam(
     """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam (`width` states)
     of sentence `i`, the best first.
     """
-    start, end = sentences.offsets[i : i + 2].tolist()
-    sentence = sentence_of(sentences, start, end)
-    states = new_states(arc_scorer, end - start, width)
-    heads, labels = np.empty((2, width, end - start), dtype=np.int32)
-    first, size = search(arc_scorer, sentence, states, heads)
-    for tree, arc_labels in zip(heads[:size], labels):
+    sentence = sentence_of(sentences, i)
+    states = new_states(arc_scorer, len(sentence.symbols), width)
+    first, size = search(arc_scorer, sentence, states)
+    heads, labels = states.heads[:size], np.empty_like(states.heads[:size])
+    for tree, arc_labels in zip(heads, labels):
         label_tree(label_scorer, sentence, tree, arc_labels)
-    return heads[:size], labels[:size], states.total[first : first + size]
+    return heads, labels, states.total[first : first + size]
 
 
 def parse(
@@ -442,8 +423,7 @@ def parse(
     def work(part: np.ndarray) -> None:
         longest = int(np.diff(sentences.offsets)[part].max(initial=1))
         states = new_states(arc_scorer, longest, width)
-        beam = np.empty((width, longest), dtype=np.int32)
-        _parse_some(arc_scorer, label_scorer, sentences, part, states, beam, trees)
+        _parse_some(arc_scorer, label_scorer, sentences, part, states, trees)
 
     threads = max(1, min(threads, count))
     with ThreadPoolExecutor(threads) as executor:

@@ -4,9 +4,8 @@ A sentence of n words begins as n partial trees. An action makes one of two neig
 the other. A partial tree covers consecutive words, and its children are attached from the inside
 out.
 
-A record holds the fields of a partial tree that features read, and points to two older records: the
-head before its last child was attached, and that child. So the last record holds a whole tree.
-Trees with the same arcs share a record in all states. Record 0 is beyond the ends of a sentence.
+A record holds the fields of a partial tree that features read. Record 0 is beyond the ends of a
+sentence.
 """
 
 from typing import NamedTuple
@@ -23,11 +22,17 @@ HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
 LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS = range(5, 9)
 #: The guide's probability of the attached children, summed on each side, in thousandths.
 LEFT_SHARE, RIGHT_SHARE = range(9, 11)
-#: The record before the last child was attached, and that child's; the words covered, FIRST to END
-#: - 1.
-BASE, CHILD, FIRST, END = range(11, 15)
+#: The words covered, FIRST to END - 1.
+FIRST, END = 11, 12
 #: The number of columns. The column for the right side follows that for the left side.
-COLUMNS = 15
+COLUMNS = 13
+
+#: Columns by the names of features: a child, and what is known of the children on a side.
+CHILDREN = {"left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
+FIELDS = {
+    **{"left.count": LEFT_COUNT, "right.count": RIGHT_COUNT},
+    **{"left.tags": LEFT_TAGS, "right.tags": RIGHT_TAGS},
+}
 
 #: Actions: the left neighbour becomes a child of the right one, or the right one of the left one.
 LEFT_ARC, RIGHT_ARC = 0, 1
@@ -45,25 +50,15 @@ class Forest(NamedTuple):
     """The partial trees of a sentence."""
 
     records: np.ndarray  # int32[*, columns]: see the module's constants
-    marks: np.ndarray  # uint64[*]: of each record a hash of its words and arcs
-    # A hash of the fields of each record that features may read: all before `BASE`, and the words
-    # covered; of an initial tree, its mark.
-    looks: np.ndarray  # uint64[*]
-    # A hash table of records with children; 0 is a free slot, and the number of slots 2**i.
-    slots: np.ndarray  # int32[*]
+    looks: np.ndarray  # uint64[*]: a hash of each record
     size: np.ndarray  # int64[1]: the number of records
 
 
 def new_forest(most: int) -> Forest:
     """Return a forest with room for `most` records."""
-    slots = 1
-    while slots < 2 * most:
-        slots *= 2
     return Forest(
         np.empty((most, COLUMNS), dtype=np.int32),
         np.empty(most, dtype=np.uint64),
-        np.empty(most, dtype=np.uint64),
-        np.empty(slots, dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
 
@@ -109,56 +104,23 @@ def add_child(records, record, side, child, tag, share):
 @jitable
 def begin_forest(forest, n):
     """Make a partial tree of each of n words. Record i + 1 is that of word i."""
-    forest.slots[:] = 0
     begin_records(forest.records, n)
     for record in range(n + 1):
-        forest.marks[record] = forest.looks[record] = mark_of_arc(record, record)
+        forest.looks[record] = mixed(forest.records[record])
     forest.size[0] = n + 1
 
 
 @jitable
 def attach(forest, head, child, action, tag, share):
-    """Attach a record as the outermost child of another. Return the record with these arcs."""
-    records = forest.records
-    position = records[child, HEAD]
-    mark = forest.marks[head] ^ forest.marks[child] ^ mark_of_arc(records[head, HEAD], position)
-    mask = np.uint64(len(forest.slots) - 1)
-    slot = mark & mask
-    while forest.slots[slot] != 0:
-        if forest.marks[forest.slots[slot]] == mark:
-            return forest.slots[slot]
-        slot = (slot + np.uint64(1)) & mask
-    record = np.int32(forest.size[0])
+    """Attach a record as the outermost child of another. Return the record of the new tree.
+
+    share (float): The guide's probability of the arc.
+    """
+    records, record = forest.records, np.int32(forest.size[0])
     forest.size[0] += 1
-    forest.slots[slot] = record
-    forest.marks[record] = mark
     overwrite(records[record], records[head])
     # The side of a child is the number of the action.
-    add_child(records, record, action, position, tag, share)
+    add_child(records, record, action, records[child, HEAD], tag, np.int32(WHOLE * share))
     records[record, FIRST + action] = records[child, FIRST + action]
-    # Two trees with the same look have the same features.
-    records[record, BASE] = records[record, CHILD] = 0
     forest.looks[record] = mixed(records[record])
-    records[record, BASE] = head
-    records[record, CHILD] = child
     return record
-
-
-@jitable
-def read_heads(forest, root, heads, pending):
-    """Read the heads of a tree from its record into `heads` (int32[n]); `pending` (int32[n]) is
-    workspace.
-    """
-    records = forest.records
-    heads[records[root, HEAD]] = NONE
-    pending[0] = root
-    size = 1
-    while size > 0:
-        size -= 1
-        record = pending[size]
-        while records[record, BASE] != 0:
-            child = records[record, CHILD]
-            heads[records[child, HEAD]] = records[record, HEAD]
-            pending[size] = child
-            size += 1
-            record = records[record, BASE]

@@ -12,6 +12,7 @@ the time before it: the average is the last weights minus the sums divided by th
 """
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,16 +49,13 @@ class Templates(NamedTuple):
     columns: np.ndarray  # int32[*]
 
 
-def compile_templates(
+def check_templates(
     templates: Sequence[Sequence[str]], elements: Collection[str], task: str
-) -> tuple[list[str], Templates]:
-    """Compile templates.
+) -> None:
+    """Check templates, lists of names of elements.
 
-    templates (Sequence[Sequence[str]]): Lists of names of elements.
     elements (Collection[str]): The known names.
     task (str): The name of the list, for errors.
-    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row,
-        and the templates.
     RAISES (ValueError): If there is no template; if one is empty, a string or repeated; or if one
         names an element twice, or an unknown one.
     """
@@ -72,23 +70,18 @@ def compile_templates(
         if frozenset(template) in seen:
             raise ValueError(f"A template is in '{task}' twice: {', '.join(template)}.")
         seen.add(frozenset(template))
-    names, rows, _ = compile_lists(templates, elements, task)
-    columns = [row[: len(template)] for row, template in zip(rows, templates)]
-    return names, _lay_out(columns, range(len(columns)))
+    compile_lists(templates, elements, task)
 
 
-def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templates:
-    parts = numbers, np.cumsum([0, *map(len, columns)]), np.concatenate([[], *columns])
-    return Templates(*(np.asarray(part, dtype=np.int32) for part in parts))
-
-
-def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
-    """Return some templates for a row of only the columns that they read, and these columns
-    (int32[*]).
-    """
-    columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
-    read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
-    return read, _lay_out([np.searchsorted(read, row) for row in columns], numbers)
+def compile_templates(
+    templates: Sequence[Sequence[str]], numbers: Sequence[int]
+) -> tuple[list[str], Templates]:
+    """Compile the templates of these numbers. Return the names in their feature row, and them."""
+    chosen = [templates[number] for number in numbers]
+    names = list(dict.fromkeys(chain(*chosen)))
+    columns = [names.index(name) for name in chain(*chosen)]
+    parts = numbers, np.cumsum([0, *map(len, chosen)]), columns
+    return names, Templates(*(np.array(part, dtype=np.int32) for part in parts))
 
 
 @jitable

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.arrays import Guides, block_starts
+from ..annotation.arrays import Guides, block_starts, no_guides
 from ..annotation.confidence import log_odds
 from ..annotation.encoding import Layout, Words, read_attribute, read_words
 from ..annotation.guides import block_guides
@@ -17,14 +17,7 @@ from ..annotation.sentences import Encoder
 from ..compiled import NONE
 from ..settings import Settings, Whole, setting, taking
 from ..stored import ClassedModel, Message, model_holding
-from ..text.elements import (
-    CLASS_ATTRIBUTES,
-    FormRows,
-    class_symbols,
-    reads_classes,
-    string_number,
-    without_classes,
-)
+from ..text.elements import FormRows, class_symbols, reads_classes, string_number, without_classes
 from ..text.folding import fold
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -95,7 +88,7 @@ class TreeModel(ClassedModel):
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and
         `labels`.
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
-    RAISES (ValueError): If a template is invalid, see `compile_templates`.
+    RAISES (ValueError): If a template is invalid, see `check_templates`.
     """
 
     def __init__(
@@ -143,7 +136,7 @@ class TreeModel(ClassedModel):
         self.arcs = Perceptron(self.places[0], 2, data[0])
         outcomes = max(1, len(self.labels))
         self.arc_labels = Perceptron(self.places[1], outcomes, data[1], sparse=True)
-        self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
+        self._forms = FormRows(4 + len(arcs.CLASS_SYMBOLS))
 
     @property
     def is_initialized(self) -> bool:
@@ -283,20 +276,15 @@ def guide_rows(
     guides: Guides | None, offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the heads, probabilities, labels and expected children of `SentenceToParse`."""
-    n = int(offsets[-1])
-    expected = np.zeros((n, 2), dtype=np.float32)
     if guides is None:
-        nothing = np.empty((n, 0), dtype=np.int32)
-        return nothing, nothing.astype(np.float32), nothing, expected
+        guides = Guides(*(column[:, :0] for column in no_guides(int(offsets[-1]))))
     # Heads with probability 0 are padding, which must not match a head or ROOT.
     heads = np.where(guides.head_probability <= 0.0, -2, guides.heads).astype(np.int32)
-    begin = block_starts(offsets)
-    position = np.arange(n) - begin
-    for rank in range(heads.shape[1]):
-        word = np.flatnonzero(heads[:, rank] >= 0)
-        head = heads[word, rank]
-        side = (position[word] > head).astype(np.int64)
-        np.add.at(expected, (begin[word] + head, side), guides.head_probability[word, rank])
+    rank, word = np.nonzero(heads.T >= 0)
+    head, start = heads[word, rank], block_starts(offsets)[word]
+    expected = np.zeros((len(heads), 2), dtype=np.float32)
+    side = (word - start > head).astype(np.int64)
+    np.add.at(expected, (start + head, side), guides.head_probability[word, rank])
     return heads, guides.head_probability, guides.head_labels, expected
 
 
@@ -340,7 +328,7 @@ def EasyFirstParser(
     guided (bool): Whether to use the templates with guides.
     **settings: See `TreeModelSettings`.
     RETURNS (Model): Maps Docs with tags to their trees, by greedy search.
-    RAISES (ValueError): If a template (see `compile_templates`) or a setting is invalid.
+    RAISES (ValueError): If a template (see `check_templates`) or a setting is invalid.
     """
     checked = TreeModelSettings(**settings)
     vocabulary = VocabularySettings(unknown_words, checked.min_count)

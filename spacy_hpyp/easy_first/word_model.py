@@ -27,16 +27,10 @@ from ..text.folding import fold
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
+from . import classification
 from . import words as tasks
 from .arcs import without_guides
-from .classification import (
-    EasyFirstSearch,
-    Sequences,
-    decide,
-    find_leads,
-    learn_outcomes,
-    new_board,
-)
+from .classification import EasyFirstSearch, Sequences
 from .perceptron import PLACES, Perceptron
 
 
@@ -195,8 +189,8 @@ class WordClassifier(ClassedModel):
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
         """Learn and return `counts` (`learn_outcomes`). RAISES (ValueError): If it is compact."""
         weights, counts = self.perceptron.begin_learning(), np.zeros(2, dtype=np.int64)
-        board = new_board(self._reading, self._possible, weights.weights, search)
-        learn_outcomes(board, weights, sequences, gold, _MARGIN, counts)
+        board = classification.new_board(self._reading, self._possible, weights.weights, search)
+        classification.learn_outcomes(board, weights, sequences, gold, _MARGIN, counts)
         return counts
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
@@ -205,8 +199,8 @@ class WordClassifier(ClassedModel):
         weights = self.perceptron.averages().multiples
 
         def decide_part(begin: int, end: int) -> None:
-            board = new_board(self._reading, self._possible, weights, search)
-            decide(board, sequences, begin, end, outcomes)
+            board = classification.new_board(self._reading, self._possible, weights, search)
+            classification.decide(board, sequences, begin, end, outcomes)
 
         ends = np.searchsorted(sequences.offsets, np.linspace(0, len(outcomes), threads + 1))
         ends[-1] = len(sequences.offsets) - 1
@@ -217,7 +211,7 @@ class WordClassifier(ClassedModel):
     def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
         """Return the score of outcome 1 minus that of outcome 0 for each word (float64[words])."""
         leads, weights = np.empty(len(outcomes)), self.perceptron.averages()
-        find_leads(self._reading, weights.multiples, sequences, outcomes, leads)
+        classification.find_leads(self._reading, weights.multiples, sequences, outcomes, leads)
         return leads * weights.step
 
     # Storage

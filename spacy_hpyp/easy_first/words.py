@@ -47,7 +47,7 @@ from ..text.candidates import WordOutcomes
 from ..text.elements import CLASS_ATTRIBUTES, string_number
 from ..text.vocabulary import Vocabulary
 from .classification import Possible, Reading
-from .perceptron import compile_templates
+from .perceptron import check_templates, compile_templates
 
 POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
 _LONGEST_AFFIX, _LONGEST_FORM = 5, 8
@@ -162,18 +162,17 @@ def compile_reading(
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
     RETURNS (tuple[list[str], Reading]): The columns of `Sequences.symbols`, and the templates.
-    RAISES (ValueError): If a template is invalid, see `compile_templates`.
+    RAISES (ValueError): If a template is invalid, see `check_templates`.
     """
     elements = task.elements
-    # Check the names.
-    compile_templates(templates, elements, "templates")
+    check_templates(templates, elements, "templates")
 
     def is_outcome(name: str) -> bool:
         return elements[name][1] == task.outcome
 
     ordered = [sorted(template, key=is_outcome) for template in templates]
     ordered.sort(key=lambda template: is_outcome(template[-1]))
-    names, compiled = compile_templates(ordered, elements, "templates")
+    names, compiled = compile_templates(ordered, range(len(ordered)))
     read = [{elements[name][0] for name in filter(is_outcome, template)} for template in ordered]
     reach = max(map(abs, chain(*read)), default=0)
     readers = [

@@ -1,7 +1,7 @@
 """Easy-first classification without optimizations: every score is summed from scratch."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,6 +67,14 @@ def random_task(
     )
 
 
+def only(task, sequence):
+    """The task with one of its sequences."""
+    start, end = task.sequences.offsets[sequence : sequence + 2]
+    columns = (column[start:end] for column in task.sequences[:3])
+    sequences = Sequences(*columns, offsets=np.array([0, end - start], dtype=np.int64))
+    return replace(task, sequences=sequences, gold=task.gold[start:end])
+
+
 def _parts(rng, outcomes, parts):
     """Make every outcome of itself and some of the other parts."""
     found = [
@@ -87,19 +95,16 @@ def features(task, sequence, word, decided):
     for template in range(len(task.reading.fixed)):
         # Compiled functions return numbers to Python without their type.
         code = np.uint64(begin_feature(template))
-        for column in templates.columns[
-            templates.offsets[template] : templates.offsets[template + 1]
-        ]:
+        first, last = templates.offsets[template : template + 2]
+        for column in templates.columns[first:last]:
             at = start + word + int(task.reading.distance[column])
             attribute = task.reading.attribute[column]
             if not start <= at < end:
                 symbol = BOUNDARY
+            elif attribute == NONE:
+                symbol = decided[at - start]
             else:
-                symbol = (
-                    decided[at - start]
-                    if attribute == NONE
-                    else task.sequences.symbols[at, attribute]
-                )
+                symbol = task.sequences.symbols[at, attribute]
             if attribute == NONE and symbol == NONE:
                 break
             code = np.uint64(read_symbol(code, np.int32(symbol)))
@@ -108,21 +113,23 @@ def features(task, sequence, word, decided):
     return found
 
 
+def possible_outcomes(task, sequence, word):
+    kind = task.sequences.kind[task.sequences.offsets[sequence] + word]
+    first, last = task.possible.offsets[kind : kind + 2]
+    return task.possible.outcomes[first:last].tolist()
+
+
 def scores(task, sequence, word, decided):
     """The score of each possible outcome of a word."""
-    kind = task.sequences.kind[task.sequences.offsets[sequence] + word]
-    places = features(task, sequence, word, decided)
-    size = len(task.weights)
-    possible, part_offsets, parts = task.possible[1:]
+    places, weights = features(task, sequence, word, decided), task.weights[:, 0].astype(float)
+    _, _, offsets, parts = task.possible
     return {
         outcome: sum(
-            float(task.weights[(place + part) % size, 0])
+            weights[(place + part) % len(weights)]
             for place in places
-            for part in parts[part_offsets[outcome] : part_offsets[outcome + 1]].tolist()
+            for part in parts[offsets[outcome] : offsets[outcome + 1]]
         )
-        for outcome in possible[
-            task.possible.offsets[kind] : task.possible.offsets[kind + 1]
-        ].tolist()
+        for outcome in possible_outcomes(task, sequence, word)
     }
 
 
@@ -165,16 +172,12 @@ def search(task, sequence, beam, window):
 def enumerate_all(task, sequence):
     """The best joint assignment of outcomes to a sequence, each scored in easy-first order."""
     start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
-    kinds = task.sequences.kind[start:end]
-    possible = [
-        task.possible.outcomes[task.possible.offsets[kind] : task.possible.offsets[kind + 1]]
-        for kind in kinds
-    ]
+    words = range(end - start)
     best, best_score = None, -np.inf
-    for outcomes in itertools.product(*(each.tolist() for each in possible)):
+    for outcomes in itertools.product(*(possible_outcomes(task, sequence, word) for word in words)):
         decided, total = [NONE] * (end - start), 0.0
         while NONE in decided:
-            word, found = easiest(task, sequence, decided, range(end - start))
+            word, found = easiest(task, sequence, decided, words)
             total += found[outcomes[word]]
             decided[word] = outcomes[word]
         if total > best_score:

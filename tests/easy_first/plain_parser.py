@@ -6,7 +6,7 @@ tree is a word with partial trees as children. Scores use the compiled templates
 computed from scratch for each window.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -143,34 +143,31 @@ def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, St
 # Queries of the compiled parser
 
 
+def random_heads(n: int, rng: np.random.Generator) -> list[int]:
+    """The heads of a random derivation."""
+    states = [first_state(n), *(state for _, state in random_derivation(n, rng))]
+    return heads_of(states[-1][0])
+
+
 def random_sentence(
     n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0
 ) -> SentenceToParse:
     """A sentence of random symbols, optionally with a guide of several heads for each word."""
-    columns = len(arcs.SYMBOLS) + (
-        len(arcs.GUIDE_SYMBOLS) + len(arcs.CLASS_SYMBOLS) if guide else 0
-    )
+    names = (*arcs.SYMBOLS, *((*arcs.GUIDE_SYMBOLS, *arcs.CLASS_SYMBOLS) if guide else ()))
     heads = np.full((n, guide), -2, dtype=np.int32)
     probability = np.zeros((n, guide), dtype=np.float32)
     expected = np.zeros((n, 2), dtype=np.float32)
-    for word in range(n):
+    for word in range(n if guide else 0):
         others = [NONE, *(head for head in range(n) if head != word)]
         chosen = rng.permutation(others)[:guide]
-        heads[word, : len(chosen)] = chosen
-        probability[word, : len(chosen)] = (
-            np.sort(rng.dirichlet(np.ones(guide)))[::-1][: len(chosen)] if guide else 0
-        )
+        shares = np.sort(rng.dirichlet(np.ones(guide)))[::-1][: len(chosen)]
+        heads[word, : len(chosen)], probability[word, : len(chosen)] = chosen, shares
         for head, share in zip(chosen, probability[word]):
             if head != NONE:
                 expected[head, int(word > head)] += share
     labels = rng.integers(-1, 3, (n, guide)).astype(np.int32)
-    return SentenceToParse(
-        rng.integers(0, symbols, (n, columns)).astype(np.int32),
-        heads,
-        probability,
-        labels,
-        expected,
-    )
+    rows = rng.integers(0, symbols, (n, len(names))).astype(np.int32)
+    return SentenceToParse(rows, heads, probability, labels, expected)
 
 
 def arc_scorer(
@@ -217,7 +214,7 @@ class PlainParser:
             record = tree.head + 1
             for side, action in ((tree.left[::-1], LEFT_ARC), (tree.right, RIGHT_ARC)):
                 for child in side:
-                    share = int(1000 * self.share(child.head, tree.head))
+                    share = self.share(child.head, tree.head)
                     tag = self.sentence.symbols[child.head, arcs.TAG]
                     record = attach(self._forest, record, self.record(child), action, tag, share)
             self._records[tree] = record
@@ -239,15 +236,13 @@ class PlainParser:
         trees = self.window(state, place)
         if trees not in self._features:
             window = np.array([self.record(tree) for tree in trees], dtype=np.int32)
-            row = np.empty(len(self.scorer.elements), dtype=np.int32)
-            places = np.empty(len(self.scorer.templates.numbers), dtype=np.int64)
-            arcs.find_arc_features(
-                self.scorer, self._forest.records, self.sentence, window, row, places
-            )
+            row = np.empty(len(self.scorer.whole.elements), dtype=np.int32)
+            places = np.empty(len(self.scorer.whole.templates.numbers), dtype=np.int64)
+            size, records = len(self.scorer.weights), self._forest.records
+            arcs.find_places(self.scorer.whole, size, records, self.sentence, window, row, places)
             # With rounded weights, all templates count.
-            self._features[trees] = places[
-                self.scorer.kept if len(self.scorer.kept) else slice(None)
-            ].tolist()
+            kept = self.scorer.kept if len(self.scorer.kept) else slice(None)
+            self._features[trees] = places[kept].tolist()
         return self._features[trees]
 
     def score(self, state: State, step: Action) -> float:
@@ -279,25 +274,27 @@ class PlainParser:
         beam: "list[Hypothesis]",
         width: int,
         *,
-        penalty: "Penalty | None" = None,
-        allowed: Callable[[State], bool] | None = None,
+        heads: Heads = (),
+        margin: float = 0.0,
+        correct: bool = False,
     ) -> "list[Hypothesis]":
         """The best extensions of the states of a beam, the best first. Ties keep the order of the
         states and actions.
 
-        penalty (Penalty | None): Added to the scores of actions.
-        allowed (Callable | None): Whether a state may be in the beam.
+        heads (Heads), margin (float): The gold heads, and an addition to the scores of wrong arcs.
+        correct (bool): Whether only correct states may be in the beam.
         """
         found = []
         for hypothesis in beam:
             for step in actions_of(hypothesis.state):
-                if allowed is not None and not allowed(join(hypothesis.state, step)):
+                state = join(hypothesis.state, step)
+                if correct and not is_correct(state, heads):
                     continue
-                more = 0.0 if penalty is None else penalty(hypothesis.state, step)
-                total = hypothesis.total + self.score(hypothesis.state, step) + more
-                found.append(
-                    Hypothesis((*hypothesis.steps, step), join(hypothesis.state, step), total)
-                )
+                head, child = head_and_child(hypothesis.state, step)
+                total = hypothesis.total + self.score(hypothesis.state, step)
+                if margin and heads[child.head] != head.head:
+                    total += margin
+                found.append(Hypothesis((*hypothesis.steps, step), state, total))
         found.sort(key=lambda hypothesis: -hypothesis.total)
         first: dict[frozenset[tuple[int, int]], Hypothesis] = {}
         for hypothesis in found:
@@ -359,12 +356,11 @@ class Update:
 
 def early_update(parser: PlainParser, heads: Heads, width: int, *, margin: float) -> Update | None:
     """Algorithm 2."""
-    penalty = Penalty(heads, margin)
     beam = [Hypothesis((), first_state(parser.n), 0.0)]
     for _ in range(parser.n - 1):
         correct = [each for each in beam if is_correct(each.state, heads)]
-        right = parser.best(correct, 1, allowed=lambda state: is_correct(state, heads))[0]
-        beam = parser.best(beam, width, penalty=penalty)
+        right = parser.best(correct, 1, heads=heads, correct=True)[0]
+        beam = parser.best(beam, width, heads=heads, margin=margin)
         full = any(is_correct(each.state, heads) for each in beam)
         if not full:
             break
@@ -377,22 +373,19 @@ def max_violation_update(
     parser: PlainParser, heads: Heads, width: int, *, margin: float
 ) -> Update | None:
     """The update of Huang et al. (2012), towards the best of a beam of correct states."""
-    penalty = Penalty(heads, margin)
     beam = correct = [Hypothesis((), first_state(parser.n), 0.0)]
     found = None
     for _ in range(parser.n - 1):
-        beam = parser.best(beam, width, penalty=penalty)
-        correct = parser.best(correct, width, allowed=lambda state: is_correct(state, heads))
+        beam = parser.best(beam, width, heads=heads, margin=margin)
+        correct = parser.best(correct, width, heads=heads, correct=True)
         if not is_correct(beam[0].state, heads):
             violation = beam[0].total - correct[0].total
             update = Update(correct[0].steps, beam[0].steps, violation, len(beam[0].state) == 1)
             if found is None or update.violation > found.violation:
                 found = update
-    return (
-        None
-        if is_correct(beam[0].state, heads) or found is None or found.violation < 0.0
-        else found
-    )
+    if is_correct(beam[0].state, heads) or found is None or found.violation < 0.0:
+        return None
+    return found
 
 
 def learn_greedily(
@@ -420,15 +413,3 @@ def learn_greedily(
                 taken = right
         steps, state = (*steps, taken), join(state, taken)
     return updates
-
-
-class Penalty:
-    """An addition to the score of an action that makes a wrong arc."""
-
-    def __init__(self, heads: Heads, margin: float) -> None:
-        self.heads = heads
-        self.margin = margin
-
-    def __call__(self, state: State, step: Action) -> float:
-        head, child = head_and_child(state, step)
-        return self.margin if self.heads[child.head] != head.head else 0.0

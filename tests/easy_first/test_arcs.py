@@ -5,21 +5,19 @@ import itertools
 import numpy as np
 import pytest
 from compiling import compiled
+from plain_elements import COLUMNS, SIDES, Reader, bits, documented
 from plain_parser import PlainParser, arc_scorer, first_state, random_derivation, random_sentence
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first import arcs
+from spacy_hpyp.easy_first import arcs, labels
 from spacy_hpyp.easy_first.arcs import (
-    CLASS_SYMBOLS,
     ELEMENTS,
     GUIDE_SYMBOLS,
     NULL,
     PAIR_KEY,
-    SYMBOLS,
     add_up,
     class_of_distance,
-    class_of_probability,
-    find_arc_features,
+    find_places,
     find_weights,
     read_elements,
     reads_guides,
@@ -31,20 +29,17 @@ from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 
-add_up, find_arc_features, find_weights = map(compiled, (add_up, find_arc_features, find_weights))
+add_up, find_places, find_weights = map(compiled, (add_up, find_places, find_weights))
 
 NAMES = list(ELEMENTS)
 TREES = ("l2", "l1", "l", "r", "r1", "r2")
-COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)
-NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
-SIDES = ("left", "right")
 
 
-class Reader:
+class PairReader(Reader):
     """Read the elements of a pair by the table in the docstring of `arcs`."""
 
     def __init__(self, plain, state, place):
-        self.sentence = plain.sentence
+        super().__init__(plain.sentence)
         self.share = plain.share
         self.trees = dict(zip(TREES, plain.window(state, place), strict=True))
         self.l, self.r = self.trees["l"].head, self.trees["r"].head
@@ -56,52 +51,23 @@ class Reader:
         if name == "distance":
             return class_of_distance(self.r - self.l)
         if name == "between":
-            return bits(self.tag(word) for word in range(self.l + 1, self.r))
+            return bits(int(self.symbol(word, "tag")) for word in range(self.l + 1, self.r))
         if name == "edge":
             return (self.trees["l1"] is None) + 2 * (self.trees["r1"] is None)
         assert tree == "guide"
         child, _, what = rest.partition(".")
-        child, head = (self.l, self.r) if child == "l" else (self.r, self.l)
-        if not what:
-            return class_of_probability(self.share(child, head))
-        said = zip(*(part[child].tolist() for part in self.sentence[1:4]), strict=True)
-        if what == "other":
-            return class_of_probability(
-                max((share for other, share, _ in said if other != head), default=0.0)
-            )
-        assert what == "label"
-        return next(
-            (label + 2 for other, share, label in said if other == head and share > 0), NULL
-        )
+        return self.of_guide(*((self.l, self.r) if child == "l" else (self.r, self.l)), what)
 
     def of_tree(self, tree, rest):
-        if rest in COLUMNS:
-            return self.symbol(tree and tree.head, rest)
-        first, _, rest = rest.partition(".")
-        if first == "size":
+        first, _, last = rest.partition(".")
+        if rest == "size":
             return NULL if tree is None else class_of_distance(len(tree.words))
         if first == "missing":
-            return self.missing(tree, rest)
-        if first in NEIGHBOURS:
-            return self.symbol(None if tree is None else tree.head + NEIGHBOURS[first], rest)
-        side = first.rstrip("2")
-        children = [] if tree is None else [child.head for child in getattr(tree, side)]
-        if rest == "count":
-            return len(children)
-        if rest == "tags":
-            return bits(map(self.tag, children))
-        # The outermost child first.
-        children = (children if side == "left" else children[::-1])[int(first.endswith("2")) :]
-        return self.symbol(children[0] if children else None, rest)
-
-    def symbol(self, word, column):
-        """A symbol of a word, if the word exists."""
-        if word is None or not 0 <= word < len(self.sentence.symbols):
-            return NULL
-        return self.sentence.symbols[word, COLUMNS.index(column)]
-
-    def tag(self, word):
-        return int(self.symbol(word, "tag"))
+            return self.missing(tree, last)
+        if tree is None:
+            return self.of_word(None, ([], []), rest)
+        children = [[child.head for child in side] for side in (tree.left, tree.right)]
+        return self.of_word(tree.head, children, rest)
 
     def missing(self, tree, side):
         if tree is None:
@@ -111,8 +77,17 @@ class Reader:
         return sum(lacking >= limit for limit in (0.1, 0.35, 0.65, 0.9, 1.4))
 
 
-def bits(tags):
-    return sum(1 << tag for tag in {tag % 31 for tag in tags})
+def windows_of(plain, states):
+    """The windows of all pairs in some states, with their states and places."""
+    for state in states:
+        for place in range(len(state) - 1):
+            records = [plain.record(tree) for tree in plain.window(state, place)]
+            yield np.array(records, dtype=np.int32), state, place
+
+
+def random_states(n, rng):
+    """The states of a random derivation."""
+    return [first_state(n), *(state for _, state in random_derivation(n, rng))]
 
 
 @pytest.fixture(scope="module")
@@ -126,51 +101,21 @@ def pairs():
         n = int(rng.integers(2, 24))
         sentence = random_sentence(n, rng, symbols=70, guide=4)
         plain = PlainParser(arc_scorer([[name] for name in NAMES], 16), sentence)
-        for state in (first_state(n), *(state for _, state in random_derivation(n, rng))):
-            for place in range(len(state) - 1):
-                window = np.array(
-                    [plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32
-                )
-                row = np.full(len(NAMES), -99, dtype=np.int32)
-                read_elements(plain.scorer.elements, plain._forest.records, sentence, window, row)
-                found.append(
-                    (dict(zip(NAMES, row.tolist(), strict=True)), Reader(plain, state, place))
-                )
+        for window, state, place in windows_of(plain, random_states(n, rng)):
+            row = np.full(len(NAMES), -99, dtype=np.int32)
+            elements, records = plain.scorer.whole.elements, plain._forest.records
+            read_elements(elements, records, sentence, window, row)
+            read = dict(zip(NAMES, row.tolist(), strict=True))
+            found.append((read, PairReader(plain, state, place)))
     return found
 
 
-def test_every_element_in_the_table_exists():
-    listed = {
-        *(
-            "l.word",
-            "r1.tag",
-            "l.left.tag",
-            "r.right2.word",
-            "l.after.tag",
-            "r.before.word",
-            "l.left.count",
-        ),
-        *(
-            "r.right.tags",
-            "l.size",
-            "distance",
-            "between",
-            "edge",
-            "l.guide.head",
-            "r2.guide.label",
-            "l.guide.tag",
-        ),
-        *(
-            "l.missing.left",
-            "guide.l",
-            "guide.r",
-            "guide.l.other",
-            "guide.l.label",
-            "guide.r.label",
-        ),
-        *("l.lower", "l.suffix", "l.usual"),
-    }
-    assert listed <= set(NAMES)
+@pytest.mark.parametrize(("module", "word"), [(arcs, "l"), (labels, "child")])
+def test_every_documented_element_exists(module, word):
+    names = set(documented(module))
+    assert len(names) >= 20
+    names |= {f"{word}.{symbol}" for symbol in ("word", "tag", "lower", "suffix", "usual")}
+    assert names <= module.ELEMENTS.keys()
 
 
 @pytest.mark.parametrize("kind", ["l2", "l1", "l", "r", "r1", "r2", "pair"])
@@ -236,16 +181,15 @@ def test_scores_sum_the_weights_of_the_kept_templates(rounded):
     assert sorted(scorer.beyond.templates.numbers.tolist()) == [1, 3]
     plain = PlainParser(scorer, random_sentence(4, rng))
     window = np.array([0, 0, 1, 2, 3, 4], dtype=np.int32)
-    row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(5, dtype=np.int64)
-    find_arc_features(scorer, plain._forest.records, plain.sentence, window, row, places)
+    row, places = np.empty(len(scorer.whole.elements), dtype=np.int32), np.empty(5, dtype=np.int64)
+    read = plain._forest.records, plain.sentence, window, row, places
+    find_places(scorer.whole, len(weights), *read)
     features = places.copy()
     for kept in [(True,) * 5] if rounded else itertools.product([True, False], repeat=5):
         scorer.kept[:] = kept[: len(scorer.kept)]
         sums = np.zeros(2, dtype=np.float32)
         for reading in (scorer.pair, scorer.beyond):
-            find_weights(
-                reading, scorer.weights, plain._forest.records, plain.sentence, window, row, places
-            )
+            find_weights(reading, scorer.weights, *read)
             add_up(scorer, reading, places, sums)
         expected = weights[features[list(kept)]].sum(axis=0)
         np.testing.assert_allclose(
@@ -262,15 +206,10 @@ def test_windows_with_the_same_key_have_the_same_features(templates):
     plain, found = PlainParser(scorer, sentence), {}
     key = np.empty(len(scorer.around) + PAIR_KEY, dtype=np.int32)
     for _ in range(100):
-        for state in (first_state(7), *(state for _, state in random_derivation(7, rng))):
-            for place in range(len(state) - 1):
-                window = np.array(
-                    [plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32
-                )
-                write_key(scorer.around, plain._forest, window, key)
-                features, windows = found.setdefault(
-                    key.tobytes(), (plain.features(state, place), set())
-                )
-                assert features == plain.features(state, place)
-                windows.add(tuple(window.tolist()))
+        for window, state, place in windows_of(plain, random_states(7, rng)):
+            write_key(scorer.around, plain._forest, window, key)
+            features = plain.features(state, place)
+            first, windows = found.setdefault(key.tobytes(), (features, set()))
+            assert first == features
+            windows.add(tuple(window.tolist()))
     assert max(len(windows) for _, windows in found.values()) > 1

@@ -1,8 +1,10 @@
 """Easy-first classification: decisions match a plain search, and every update is valid."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from plain_classification import enumerate_all, features, random_task, scores, search
+from plain_classification import enumerate_all, features, only, random_task, scores, search
 from plain_parser import dense
 
 from spacy_hpyp.compiled import NONE
@@ -10,7 +12,6 @@ from spacy_hpyp.easy_first.classification import (
     EARLY,
     FULL,
     EasyFirstSearch,
-    Sequences,
     decide,
     find_leads,
     learn_outcomes,
@@ -21,25 +22,18 @@ from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
 
 def decided(task, beam=1, window=100):
-    return decided_some(task, 0, len(task.sequences.offsets) - 1, EasyFirstSearch(beam, window))
-
-
-def decided_some(task, begin, end, search):
     outcomes = np.full(len(task.gold), NONE, dtype=np.int32)
-    board = new_board(task.reading, task.possible, task.weights, search)
-    decide(board, task.sequences, begin, end, outcomes)
+    board = new_board(task.reading, task.possible, task.weights, EasyFirstSearch(beam, window))
+    decide(board, task.sequences, 0, len(task.sequences.offsets) - 1, outcomes)
     return outcomes
 
 
-def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
+def learned(task, perceptron, *, beam=1, window=100, margin=0.0):
     """Learn from all sequences. Return the counts of updates and the smallest lead."""
-    counts = np.zeros(2, dtype=np.int64)
-    gold = task.gold if gold is None else gold
+    counts, weights = np.zeros(2, dtype=np.int64), perceptron.begin_learning()
     search = EasyFirstSearch(beam, window)
-    weights = perceptron.begin_learning()
     board = new_board(task.reading, task.possible, weights.weights, search)
-    least = learn_outcomes(board, weights, task.sequences, gold, margin, counts)
-    return counts, least
+    return counts, learn_outcomes(board, weights, task.sequences, task.gold, margin, counts)
 
 
 @pytest.mark.parametrize(("beam", "window"), [(1, 100), (1, 1), (1, 4), (3, 100), (3, 4), (8, 3)])
@@ -84,8 +78,8 @@ def test_given_outcomes_are_kept_and_read(window):
 def test_sequences_are_independent():
     task = random_task(7, [6, 6])
     both = decided(task)
-    task.sequences = task.sequences._replace(offsets=np.array([0, 6], dtype=np.int64))
-    assert np.array_equal(decided(task)[:6], both[:6])
+    assert np.array_equal(decided(only(task, 0)), both[:6])
+    assert np.array_equal(decided(only(task, 1)), both[6:])
 
 
 def test_leads_compare_outcomes_given_all_other_words():
@@ -119,19 +113,8 @@ def test_every_update_is_valid(beam, window, margin):
         for _ in range(6):
             for i in range(5):
                 # Learn each sentence alone, so that none hides behind another.
-                start, end = task.sequences.offsets[i : i + 2]
-                one = random_task(seed, [1, 6, 9, 3, 12])
-                one.sequences = Sequences(
-                    *(column[start:end] for column in task.sequences[:3]),
-                    offsets=np.array([0, end - start], dtype=np.int64),
-                )
                 counts, least = learned(
-                    one,
-                    perceptron,
-                    beam=beam,
-                    window=window,
-                    margin=margin,
-                    gold=task.gold[start:end],
+                    only(task, i), perceptron, beam=beam, window=window, margin=margin
                 )
                 assert (least == np.inf) == (counts.sum() == 0)
                 assert least >= 0.0
@@ -147,9 +130,8 @@ def test_separable_data_are_learned_without_errors(beam):
         11, [6, 9, 3, 12, 8], places=1 << 14, templates=[["word", "suffix1"], ["prev.tag", "word"]]
     )
     rng = np.random.default_rng(0)
-    task.sequences.symbols[:] = rng.permutation(task.sequences.symbols.size).reshape(
-        task.sequences.symbols.shape
-    )
+    symbols = task.sequences.symbols
+    symbols[:] = rng.permutation(symbols.size).reshape(symbols.shape)
     perceptron = Perceptron(1 << 14, 1, sparse=True)
     for _ in range(30):
         counts, _ = learned(task, perceptron, beam=beam)
@@ -177,17 +159,17 @@ def test_correct_sequences_cause_no_updates():
     task = random_task(4, [5, 5])
     perceptron = Perceptron(1 << 10, 1, sparse=True)
     perceptron.begin_learning().weights[:] = task.weights
-    counts, least = learned(task, perceptron, gold=decided(task))
+    counts, least = learned(replace(task, gold=decided(task)), perceptron)
     assert counts.sum() == 0
     assert least == np.inf
     assert np.array_equal(perceptron.begin_learning().weights, task.weights)
 
 
 def test_words_without_a_possible_gold_outcome_cause_no_updates():
-    task = random_task(6, [9])
-    for gold in (np.full(9, NONE, dtype=np.int32), np.full(9, 77, dtype=np.int32)):
+    for gold in (NONE, 77):
+        task = replace(random_task(6, [9]), gold=np.full(9, gold, dtype=np.int32))
         perceptron = Perceptron(1 << 10, 1, sparse=True)
-        assert learned(task, perceptron, beam=3, margin=2.0, gold=gold)[0].sum() == 0
+        assert learned(task, perceptron, beam=3, margin=2.0)[0].sum() == 0
 
 
 def test_correct_outcomes_lead_by_the_margin():
@@ -217,8 +199,7 @@ def test_averages_are_taken_over_updates_and_sequences():
     # The update came at the first time step.
     assert np.array_equal(average, perceptron.begin_learning().weights)
     task.gold[:] = wrong
-    task.sequences = task.sequences._replace(offsets=np.array([0, 1], dtype=np.int64))
-    learned(task, perceptron)
+    learned(only(task, 0), perceptron)
     # Four time steps with the first weights, two without any.
     average = dense(perceptron.averages())
     assert sorted(average[average != 0.0].tolist()) == pytest.approx([-4 / 6, 4 / 6])

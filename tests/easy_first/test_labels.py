@@ -5,18 +5,11 @@ to right.
 import numpy as np
 import pytest
 from compiling import compiled
-from plain_parser import first_state, heads_of, label_scorer, random_derivation, random_sentence
+from plain_elements import SIDES, Reader, bits
+from plain_parser import label_scorer, random_heads, random_sentence
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.arcs import (
-    CLASS_SYMBOLS,
-    GUIDE_SYMBOLS,
-    NULL,
-    SYMBOLS,
-    class_of_distance,
-    class_of_probability,
-    with_weights,
-)
+from spacy_hpyp.easy_first.arcs import class_of_distance, with_weights
 from spacy_hpyp.easy_first.labels import (
     ELEMENTS,
     label_tree,
@@ -30,28 +23,25 @@ from spacy_hpyp.easy_first.perceptron import Sparse, compile_templates, find_fea
 score_labels = compiled(score_labels)
 
 NAMES = list(ELEMENTS)
-COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)
 WORDS = ("child", "head", "grand", "prev", "next")
-NEIGHBOURS = {"before": -1, "after": 1}
 PLACES = 1 << 12
 LABELS = 40
 
 
-class Reader:
+class ArcReader(Reader):
     """Read the elements of an arc by the table in the docstring of `labels`.
 
     labels (dict[int, int]): The labels assigned so far, by child.
     """
 
     def __init__(self, sentence, heads, labels):
-        self.sentence = sentence
+        super().__init__(sentence)
         self.heads = heads
         self.labels = labels
-        self.n = len(heads)
 
     def children(self, word, side=None):
         """The children from left to right, on one side or both."""
-        found = [child for child in range(self.n) if self.heads[child] == word]
+        found = [child for child in range(len(self.heads)) if self.heads[child] == word]
         return [child for child in found if side is None or (child < word) == (side == "left")]
 
     def read(self, child, name):
@@ -67,13 +57,7 @@ class Reader:
             own = self.children(head, "left" if child < head else "right")
             return (child == own[0]) + 2 * (child == siblings[-1]) + 4 * (child < head)
         if name in ("guide", "guide.label"):
-            said = zip(*(part[child].tolist() for part in self.sentence[1:4]), strict=True)
-            share, label = next(
-                ((share, label) for other, share, label in said if other == head), (0.0, None)
-            )
-            if name == "guide":
-                return class_of_probability(share)
-            return label + 2 if share > 0 else NULL
+            return self.of_guide(child, head, name.removeprefix("guide").removeprefix("."))
         if name in ("prev.label", "prev2.label"):
             word = before.get(int(name == "prev2.label"))
             return NONE if word is None else self.label(word)
@@ -85,35 +69,12 @@ class Reader:
         after = siblings[place + 1] if place + 1 < len(siblings) else None
         grand = None if self.heads[head] == NONE else self.heads[head]
         words = {"child": child, "head": head, "grand": grand, "prev": before.get(0), "next": after}
-        return self.of_word(words[word], rest)
-
-    def of_word(self, word, rest):
-        if rest in COLUMNS:
-            return self.symbol(word, rest)
-        first, _, rest = rest.partition(".")
-        if first in NEIGHBOURS:
-            return self.symbol(word + NEIGHBOURS[first], rest)
-        side = first.rstrip("2")
-        children = self.children(word, side)
-        if rest == "count":
-            return len(children)
-        if rest == "tags":
-            return bits(int(self.symbol(each, "tag")) for each in children)
-        children = (children if side == "left" else children[::-1])[int(first.endswith("2")) :]
-        return self.symbol(children[0] if children else None, rest)
+        word = words[word]
+        return self.of_word(word, [self.children(word, side) for side in SIDES], rest)
 
     def label(self, word):
         """A label as a symbol, or that of no label for the root."""
         return self.labels[word] + 1 if word in self.labels else 0
-
-    def symbol(self, word, column):
-        if word is None or not 0 <= word < self.n:
-            return NULL
-        return self.sentence.symbols[word, COLUMNS.index(column)]
-
-
-def bits(numbers):
-    return sum(1 << number for number in {number % 31 for number in numbers})
 
 
 def order_of(heads):
@@ -127,42 +88,12 @@ def order_of(heads):
     return found
 
 
-def random_tree(seed, n=None):
-    """A random sentence and its heads."""
+def random_tree(seed):
+    """A random sentence, its heads and the generator."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 16)) if n is None else n
-    steps = random_derivation(n, rng)
-    state = steps[-1][1] if steps else first_state(n)
-    return (
-        random_sentence(n, rng, symbols=70, guide=4),
-        np.array(heads_of(state[0]), dtype=np.int32),
-        rng,
-    )
-
-
-def test_every_element_in_the_table_exists():
-    listed = {
-        *(
-            "child.word",
-            "head.tag",
-            "grand.tag",
-            "prev.tag",
-            "next.word",
-            "child.left.tag",
-            "head.right2.word",
-        ),
-        *(
-            "child.after.tag",
-            "head.before.word",
-            "child.left.tags",
-            "head.right.count",
-            "direction",
-            "distance",
-        ),
-        *("side", "prev.label", "prev2.label", "head.label", "head.labels", "guide.label", "guide"),
-        *("child.guide.label", "child.guide.head", "child.guide.tag"),
-    }
-    assert listed <= set(NAMES)
+    n = int(rng.integers(2, 16))
+    heads = np.array(random_heads(n, rng), dtype=np.int32)
+    return random_sentence(n, rng, symbols=70, guide=4), heads, rng
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +110,7 @@ def arcs_read():
         for child in order_of(heads):
             row[:] = -99
             score_labels(scorer, sentence, records, child + 1, row, *scores)
-            reader = Reader(sentence, heads, labels)
+            reader = ArcReader(sentence, heads, labels)
             found.append((row.tolist(), [reader.read(child, name) for name in NAMES]))
             labels[child] = int(rng.integers(LABELS))
             set_label(records, child + 1, labels[child])
@@ -209,14 +140,13 @@ TEMPLATES = [
 
 def plain_labels(scorer, sentence, heads):
     """The labels of a greedy search, which takes the first of equally good labels."""
-    names, _ = compile_templates(TEMPLATES, ELEMENTS, "labels")
+    names, templates = compile_templates(TEMPLATES, range(len(TEMPLATES)))
     labels = {}
+    reader = ArcReader(sentence, heads, labels)
     for child in order_of(heads):
-        row = np.array(
-            [Reader(sentence, heads, labels).read(child, name) for name in names], dtype=np.int32
-        )
+        row = np.array([reader.read(child, name) for name in names], dtype=np.int32)
         features = np.empty(len(TEMPLATES), dtype=np.int64)
-        find_features(scorer.templates, row, len(scorer.weights), features)
+        find_features(templates, row, len(scorer.weights), features)
         labels[child] = int(scorer.weights[features[scorer.kept]].sum(axis=0).argmax())
     return [labels.get(child, NONE) for child in range(len(heads))]
 

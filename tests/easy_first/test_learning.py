@@ -20,6 +20,7 @@ from plain_parser import (
     label_scorer,
     learn_greedily,
     max_violation_update,
+    random_heads,
     random_sentence,
     states_of,
     trees_of,
@@ -112,14 +113,6 @@ def random_lessons(count, seed, longest=8):
         heads = random_heads(n, rng)
         found.append((sentence, heads, lesson(sentence, heads)))
     return found
-
-
-def random_heads(n, rng):
-    state = first_state(n)
-    while len(state) > 1:
-        steps = actions_of(state)
-        state = join(state, steps[rng.integers(len(steps))])
-    return heads_of(state[0])
 
 
 # Correct actions and costs

@@ -4,7 +4,7 @@ beam.
 
 import numpy as np
 import pytest
-from compiled_search import search, state_of
+from compiled_search import state_of
 from plain_parser import (
     PlainParser,
     arc_scorer,
@@ -23,6 +23,7 @@ from spacy_hpyp.easy_first.parsing import (
     new_states,
     parse,
     parse_beam,
+    search,
 )
 
 PLACES = 1 << 12

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from compiled_search import advance, begin, search, state_of, steps_of
+from compiled_search import advance, state_of, steps_of
+from compiling import compiled
 from plain_parser import (
-    Penalty,
     PlainParser,
     actions_of,
     arc_scorer,
@@ -17,7 +17,8 @@ from plain_parser import (
     trees_of,
 )
 
-from spacy_hpyp.easy_first.parsing import MARGIN, new_states
+from spacy_hpyp.easy_first import parsing
+from spacy_hpyp.easy_first.parsing import MARGIN, new_states, search
 from spacy_hpyp.easy_first.perceptron import round_averages
 
 PLACES = 1 << 12
@@ -62,15 +63,14 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
     )
 
 
-def compiled_beams(plain, width, *, penalty=None):
+def compiled_beams(plain, width, *, heads=None, margin=0.0):
     """The beams before the first action and after each action: the states, the first of the beam,
     and the size of the beam.
     """
     n = plain.n
     states = new_states(plain.scorer, n, width)
-    heads, margin = ([0] * n, 0.0) if penalty is None else (penalty.heads, penalty.margin)
-    heads = np.array(heads, dtype=np.int32)
-    begin(plain.scorer, plain.sentence, states)
+    heads = np.array([0] * n if heads is None else heads, dtype=np.int32)
+    compiled(parsing.begin)(plain.scorer, plain.sentence, states, n)
     half, size = 0, 1
     yield states, 0, size
     for length in range(n, 1, -1):
@@ -136,11 +136,10 @@ def test_penalties_are_added_to_the_scores_of_wrong_arcs():
         plain = random_parser(6, seed)
         trees = trees_of(5)
         heads = [*trees[seed * 7 % len(trees)], 0]
-        penalty = Penalty(heads, 0.75)
         beam = plain.beams(4)[0]
-        for states, first, size in compiled_beams(plain, 4, penalty=penalty):
+        for states, first, size in compiled_beams(plain, 4, heads=heads, margin=0.75):
             assert states.total[first : first + size].tolist() == [each.total for each in beam]
-            beam = plain.best(beam, 4, penalty=penalty)
+            beam = plain.best(beam, 4, heads=heads, margin=0.75)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])

@@ -163,13 +163,16 @@ def _code(reading, sequences, start, end, word, template):
 
 
 @jitable
-def _place_of(board, word, template, decided, shift):
-    """Return the place of a feature, or `NONE` if it reads an undecided word."""
-    reading, templates = board.reading, board.reading.templates
-    code = board.codes[word, template]
+def _place_of(reading, codes, template, outcomes, shift):
+    """Return the place of a word's feature, or `NONE` if it reads an undecided word.
+
+    codes (uint64[templates]): The hashes of the elements other than outcomes.
+    outcomes (int32[*]): Those of the words from `reach` before this one on.
+    """
+    templates, code = reading.templates, codes[template]
     first = templates.offsets[template] + reading.fixed[template]
     for i in range(first, templates.offsets[template + 1]):
-        outcome = decided[word + reading.reach + reading.distance[templates.columns[i]]]
+        outcome = outcomes[reading.reach + reading.distance[templates.columns[i]]]
         if outcome == NONE:
             return np.int64(NONE)
         code = read_symbol(code, outcome)
@@ -192,8 +195,9 @@ def _add(board, place, word, scores):
 def _find_places(board, word, decided, shift):
     """Find the places of a word's features, and prefetch their weights."""
     possible, places, mask = board.possible, board.places[word % 2], len(board.weights) - 1
+    codes, outcomes = board.codes[word], decided[word:]
     for template in range(len(places)):
-        place = places[template] = _place_of(board, word, template, decided, shift)
+        place = places[template] = _place_of(board.reading, codes, template, outcomes, shift)
         if place != NONE:
             for slot in range(board.slots[word], board.slots[word + 1]):
                 part = possible.parts[possible.part_offsets[board.outcomes[slot]]]
@@ -284,19 +288,6 @@ def _easiest(board, state, length):
 
 
 @jitable
-def _enter(board, kept, most, score, state, word, slot):
-    """Insert an extension among the best `kept` so far, at most `most`. Return their new number."""
-    i = min(kept, most - 1)
-    while i > 0 and board.best[i - 1] < score:
-        board.best[i] = board.best[i - 1]
-        overwrite(board.best_action[i], board.best_action[i - 1])
-        i -= 1
-    action = board.best_action[i]
-    board.best[i], action[0], action[1], action[2] = score, state, word, slot
-    return min(kept + 1, most)
-
-
-@jitable
 def find_extensions(board, half, states, length, most, goals):
     """Find the best extensions of the states of a half, for `extend`. Return their number.
 
@@ -314,8 +305,16 @@ def find_extensions(board, half, states, length, most, goals):
             if goals is not None and goals[word] != NONE and goals[word] != slot:
                 continue
             score = board.total[row] + board.scores[row, slot]
-            if kept < most or score > board.best[kept - 1]:
-                kept = _enter(board, kept, most, score, state, word, slot)
+            if kept == most and score <= board.best[kept - 1]:
+                continue
+            kept = min(kept + 1, most)
+            i = kept - 1
+            while i > 0 and board.best[i - 1] < score:
+                board.best[i] = board.best[i - 1]
+                overwrite(board.best_action[i], board.best_action[i - 1])
+                i -= 1
+            action = board.best_action[i]
+            board.best[i], action[0], action[1], action[2] = score, state, word, slot
     return kept
 
 
@@ -334,10 +333,7 @@ def extend(board, half, kept, step, length, goals):
         if other != half:
             overwrite(board.decided[new], board.decided[old, : length + 2 * reach])
             overwrite(board.lead[new], board.lead[old, :length])
-            for j in range(length):
-                if board.decided[old, j + reach] == NONE:
-                    for k in range(board.slots[j], board.slots[j + 1]):
-                        board.scores[new, k] = board.scores[old, k]
+            overwrite(board.scores[new], board.scores[old, : board.slots[length]])
         board.total[new] = board.best[i]
         if goals is not None:
             is_correct = goals[word] == NONE or goals[word] == slot
@@ -357,9 +353,9 @@ def _decide_word(board, state, word, slot, length):
         other = word - distance
         if other < 0 or other >= length or decided[other + reach] != NONE:
             continue
-        changed = False
+        changed, codes, outcomes = False, board.codes[other], decided[other:]
         for i in range(offsets[distance + reach], offsets[distance + reach + 1]):
-            place = _place_of(board, other, reading.readers[i], decided, shift)
+            place = _place_of(reading, codes, reading.readers[i], outcomes, shift)
             if place != NONE:
                 _add(board, place, other, scores)
                 changed = True
@@ -396,19 +392,17 @@ def find_leads(reading, weights, sequences, outcomes, leads):
     outcomes (int32[words]): The decided outcomes.
     leads (float64[words]): Overwritten, in the same unit.
     """
-    shift, mask, templates = shift_for(len(weights)), len(weights) - 1, reading.templates
+    shift, mask, reach = shift_for(len(weights)), len(weights) - 1, reading.reach
+    codes = np.empty(len(reading.fixed), dtype=np.uint64)
     for i in range(len(sequences.offsets) - 1):
         start, end = sequences.offsets[i], sequences.offsets[i + 1]
+        decided = np.full(end - start + 2 * reach, _BOUNDARY, dtype=np.int32)
+        overwrite(decided[reach:], outcomes[start:end])
         for word in range(start, end):
             leads[word] = 0.0
-            for template in range(len(reading.fixed)):
-                code = _code(reading, sequences, start, end, word, template)
-                first = templates.offsets[template] + reading.fixed[template]
-                for j in range(first, templates.offsets[template + 1]):
-                    at = word + reading.distance[templates.columns[j]]
-                    symbol = outcomes[at] if start <= at < end else np.int32(_BOUNDARY)
-                    code = read_symbol(code, symbol)
-                place = place_of(code, shift)
+            for template in range(len(codes)):
+                codes[template] = _code(reading, sequences, start, end, word, template)
+                place = _place_of(reading, codes, template, decided[word - start :], shift)
                 leads[word] += weights[(place + 1) & mask, 0] - weights[place & mask, 0]
 
 
@@ -423,9 +417,8 @@ def _set_goals(board, gold, margin, goals):
         for slot in range(board.slots[i], board.slots[i + 1]):
             if board.outcomes[slot] == gold[i]:
                 goals[i] = slot
-        if goals[i] != NONE:
-            for slot in range(board.slots[i], board.slots[i + 1]):
-                board.bonus[slot] = 0.0 if slot == goals[i] else margin
+        for slot in range(board.slots[i], board.slots[i + 1]):
+            board.bonus[slot] = 0.0 if goals[i] == NONE or goals[i] == slot else margin
 
 
 @jitable
@@ -445,8 +438,9 @@ def _change(board, perceptron, path, shared, steps, amount, decided):
     for step in range(steps):
         word, outcome = path[step, 0], board.outcomes[path[step, 1]]
         if step >= shared:
-            for template in range(len(board.reading.fixed)):
-                place = _place_of(board, word, template, decided, shift)
+            codes, outcomes = board.codes[word], decided[word:]
+            for template in range(len(codes)):
+                place = _place_of(board.reading, codes, template, outcomes, shift)
                 if place != NONE:
                     first, end = possible.part_offsets[outcome], possible.part_offsets[outcome + 1]
                     for i in range(first, end):

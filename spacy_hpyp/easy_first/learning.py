@@ -257,7 +257,9 @@ def learn_parsing(
     lessons = lessons._replace(symbols=symbols)
     longest = int(np.diff(lessons.offsets).max(initial=1))
     states, oracle = (new_states(on_arcs[1], longest, learning.width, beams) for beams in (2, 1))
-    beams = states, parsing.sharing(states, oracle)
+    # The second beam has the forest and the caches of the first.
+    shared = ("forest", "windows", "window_scores", "pairs", "pair_sums")
+    beams = states, oracle._replace(**{name: getattr(states, name) for name in shared})
     with ThreadPoolExecutor(min(threads, 2)) as executor:
         arcs = executor.submit(_learn_arcs, *on_arcs, lessons, kept_arcs, learning, counts, *beams)
         margin = learning.label_margin

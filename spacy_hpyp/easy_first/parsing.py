@@ -104,12 +104,6 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
     )
 
 
-def sharing(states: States, second: States) -> States:
-    """Return a second beam with the forest and the caches of the first."""
-    shared = ("forest", "windows", "window_scores", "pairs", "pair_sums")
-    return second._replace(**{name: getattr(states, name) for name in shared})
-
-
 @jitable
 def begin(scorer, sentence, states, count):
     """Begin a sentence, with one state that has its first `count` words in the list."""

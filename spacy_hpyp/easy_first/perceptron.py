@@ -187,13 +187,11 @@ class Perceptron:
     def __init__(
         self, places: int, outcomes: int, data: bytes | None = None, *, sparse: bool = False
     ) -> None:
-        self._shape, self._data, self._sparse = (places, outcomes), data, sparse
-        self._weights = self._new_weights() if data is None else None
+        self._shape, self._sparse = (places, outcomes), sparse
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32), np.zeros(0), 0
+        self._data = _pack(*nothing) if data is None else data
+        self._weights: Weights | None = None
         self._averages: Rounded | Sparse | None = None
-
-    def _new_weights(self) -> Weights:
-        table = np.zeros(self._shape, dtype=np.float32)
-        return Weights(table, np.zeros(self._shape), np.zeros(1, dtype=np.int64))
 
     def begin_learning(self) -> Weights:
         """Return the weights in training.
@@ -201,16 +199,16 @@ class Perceptron:
         RAISES (ValueError): If the perceptron is compact.
         """
         if self._weights is None:
-            if load(self._data)["sums"] is None:
+            places, weights, sums, clock = self._entries()
+            if sums is None:
                 raise ValueError(
                     "'hpyp compact' has removed what training needs from this model. Train the "
                     "original pipeline."
                 )
-            places, weights, sums, clock = self._entries()
-            table = self._new_weights()
+            shape = self._shape
+            table = Weights(np.zeros(shape, np.float32), np.zeros(shape), np.array([clock]))
             table.weights.reshape(-1)[places] = weights
             table.sums.reshape(-1)[places] = sums
-            table.clock[0] = clock
             self._weights = table
         self._data = self._averages = None
         return self._weights

@@ -324,18 +324,13 @@ def read_elements(elements, records, sentence, window, row):
 
 
 @jitable
-def find_places(reading, size, records, sentence, window, row, places):
-    """Find the places (int64[templates]) of the features of a window in a table of `size` places;
-    `row` (int32[elements]) is workspace.
+def find_weights(reading, weights, records, sentence, window, row, places):
+    """Find the places (int64[templates]) of the features of a window, and prefetch their weights.
+
+    row (int32[elements]): Workspace.
     """
     read_elements(reading.elements, records, sentence, window, row)
-    find_features(reading.templates, row, size, places)
-
-
-@jitable
-def find_weights(reading, weights, records, sentence, window, row, places):
-    """Find the places of the features of a window, and prefetch their weights."""
-    find_places(reading, len(weights), records, sentence, window, row, places)
+    find_features(reading.templates, row, len(weights), places)
     for i in range(len(reading.templates.numbers)):
         fetch(weights, places[i] * weights.shape[1])
 

@@ -396,7 +396,8 @@ def find_leads(reading, weights, sequences, outcomes, leads):
     codes = np.empty(len(reading.fixed), dtype=np.uint64)
     for i in range(len(sequences.offsets) - 1):
         start, end = sequences.offsets[i], sequences.offsets[i + 1]
-        decided = np.full(end - start + 2 * reach, _BOUNDARY, dtype=np.int32)
+        decided = np.empty(end - start + 2 * reach, dtype=np.int32)
+        decided[:] = _BOUNDARY
         overwrite(decided[reach:], outcomes[start:end])
         for word in range(start, end):
             leads[word] = 0.0

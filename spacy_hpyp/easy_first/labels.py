@@ -25,9 +25,9 @@ import numpy as np
 
 from ..compiled import NONE, fetch, jit, jitable
 from . import arcs
-from .arcs import FIELD, PAIR, TAG, WINDOW, Element, find_places, word_elements
+from .arcs import FIELD, PAIR, TAG, WINDOW, Element, read_elements, word_elements
 from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
-from .perceptron import change_kept, tick
+from .perceptron import change_kept, find_features, tick
 
 # More columns of a record: the records of the head, of the previous and next child of the head, and
 # of the first and last child, or 0; the label as a symbol, and the set of the children's labels.
@@ -112,7 +112,8 @@ def score_labels(scorer, sentence, records, child, row, features, scores):
     window[_AFTER] = records[child, _NEXT]
     offsets, is_sparse = scorer.offsets, len(scorer.offsets) > 0
     size = len(offsets) - 1 if is_sparse else len(weights)
-    find_places(scorer.whole, size, records, sentence, window, row, features)
+    read_elements(scorer.whole.elements, records, sentence, window, row)
+    find_features(scorer.whole.templates, row, size, features)
     scores[:] = 0.0
     if is_sparse:
         for feature in features:

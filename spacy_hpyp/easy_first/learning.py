@@ -21,7 +21,7 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite, struct
 from . import parsing
-from .arcs import SYMBOLS, WINDOW, L, Scorer, find_places, sentence_of
+from .arcs import SYMBOLS, WINDOW, L, Scorer, find_weights, sentence_of
 from .labels import learn_labels
 from .parsing import BEFORE, FROM, MARGIN, WHAT, head_and_child, is_correct, new_states
 from .partial_trees import HEAD
@@ -76,9 +76,8 @@ def _mark_correct(states, half, count, heads, children):
 @jitable
 def _reward_action(weights, scorer, sentence, states, window, action, amount):
     """Add to the weights of the features of an action."""
-    places = states.places[0]
-    size, records = len(weights.weights), states.forest.records
-    find_places(scorer.whole, size, records, sentence, window, states.row, places)
+    places, records, row = states.places[0], states.forest.records, states.row
+    find_weights(scorer.whole, scorer.weights, records, sentence, window, row, places)
     change_kept(weights, places, scorer.kept, action, np.float32(amount))
 
 
@@ -203,14 +202,16 @@ def _learn_arcs(weights, scorer, lessons, kept, learning, counts, states, oracle
             if head != NONE:
                 children[head] += 1
         overwrite(scorer.kept, kept[i])
-        parsing.begin(scorer, sentence, states, n)
+        parsing.begin(states, n)
+        parsing.append_words(scorer, sentence, states, 0, 0, 0, n)
         tick(weights)
         if learning.width == 1:
             _learn_greedily(weights, scorer, sentence, heads, children, learning, states, counts)
         elif learning.early:
             _learn_early(weights, scorer, sentence, heads, children, learning, states, counts)
         else:
-            parsing.begin_beam(scorer, sentence, oracle, n)
+            parsing.begin_beam(oracle)
+            parsing.append_words(scorer, sentence, oracle, 0, 0, 0, n)
             _learn_max_violation(
                 weights, scorer, sentence, heads, children, learning, states, oracle, counts
             )

@@ -105,21 +105,20 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
 
 
 @jitable
-def begin(scorer, sentence, states, count):
-    """Begin a sentence, with one state that has its first `count` words in the list."""
-    partial_trees.begin_forest(states.forest, len(sentence.symbols))
+def begin(states, n):
+    """Begin a sentence of n words, with one state that has an empty list."""
+    partial_trees.begin_forest(states.forest, n)
     states.windows[:] = 0
     states.pairs[:] = 0
-    begin_beam(scorer, sentence, states, count)
+    begin_beam(states)
 
 
 @jitable
-def begin_beam(scorer, sentence, states, count):
-    """Begin a beam as `begin` does, with the forest of another one."""
+def begin_beam(states):
+    """Begin a beam that shares the forest of another one."""
     states.size[0] = 1
     states.trees[0, :MARGIN] = 0
     states.total[0], states.mark[0], states.last[0], states.correct[0] = 0.0, 0, 0, True
-    append_words(scorer, sentence, states, 0, 0, 0, count)
 
 
 @jitable
@@ -315,9 +314,8 @@ def search(scorer, sentence, states):
     RETURNS (tuple[int, int]): The best state of the final beam, and the number of its states.
     """
     n = len(sentence.symbols)
-    length = appended = min(n, AHEAD)
-    begin(scorer, sentence, states, length)
-    half, size = 0, 1
+    begin(states, n)
+    half, size, length, appended = 0, 1, 0, 0
     while appended < n or length > 1:
         first = half * states.width
         if appended < n and length <= AHEAD // 2:

@@ -85,23 +85,21 @@ class ParserProgress:
 class TreeModel(ClassedModel):
     """A model that scores the actions of easy-first parsing and the labels of arcs.
 
-    arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and
-        `labels`.
-    arc_places, label_places (int): The sizes of their tables of weights, powers of two.
+    templates (Sequence[Sequence[Sequence[str]]]): Those of actions and those of labels, see
+        `spacy_hpyp.easy_first.arcs` and `labels`.
+    places (Sequence[int]): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template is invalid, see `check_templates`.
     """
 
     def __init__(
         self,
-        arc_templates: Sequence[Sequence[str]],
-        label_templates: Sequence[Sequence[str]],
+        templates: Sequence[Sequence[Sequence[str]]],
         vocabulary_settings: VocabularySettings,
         *,
-        arc_places: int,
-        label_places: int,
+        places: Sequence[int],
     ) -> None:
-        self.templates = [[*map(list, arc_templates)], [*map(list, label_templates)]]
-        self.places = [arc_places, label_places]
+        self.templates = [[*map(list, lists)] for lists in templates]
+        self.places = list(places)
         self.vocabulary_settings = vocabulary_settings
         # Check all templates, with those that read word classes.
         self._read_with(is_classed=True)
@@ -334,9 +332,8 @@ def EasyFirstParser(
     vocabulary = VocabularySettings(unknown_words, checked.min_count)
     if not guided:
         arcs, labels = without_guides(arcs), without_guides(labels)
-    model = TreeModel(
-        arcs, labels, vocabulary, arc_places=checked.arc_places, label_places=checked.label_places
-    )
+    places = checked.arc_places, checked.label_places
+    model = TreeModel((arcs, labels), vocabulary, places=places)
     return model_holding(model, "easy_first_parser", TREE_MODEL, _parse)
 
 

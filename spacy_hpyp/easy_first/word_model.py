@@ -44,8 +44,6 @@ class ClassifierSettings(Settings):
 
 #: The attribute of a thinc Model that holds a `WordClassifier`.
 CLASSIFIER = "decider"
-# Rarer words may have any open-class tag.
-_OPEN_CLASS_BELOW = 50
 # The margin between the gold outcome and the others.
 _MARGIN = 5.0
 
@@ -258,11 +256,9 @@ def _architecture(
         RETURNS (Model): Maps Docs to the outcome of each word (int32[words]), by greedy search.
         RAISES (ValueError): If a template (see `compile_reading`) or a setting is invalid.
         """
-        checked, open_class = ClassifierSettings(**settings), task == tasks.TAGS
+        checked = ClassifierSettings(**settings)
         vocabulary = VocabularySettings(
-            unknown_words,
-            checked.min_count,
-            open_class_below=_OPEN_CLASS_BELOW if open_class else 0,
+            unknown_words, checked.min_count, open_class_below=task.open_class_below
         )
         templates = templates if guided else without_guides(templates)
         model = WordClassifier(task, templates, vocabulary, places=checked.places)

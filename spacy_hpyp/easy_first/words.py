@@ -120,6 +120,7 @@ class ClassificationTask:
     possible (str): The possible outcomes of a word: `ALL`; those of the `VOCABULARY`; or
         `CANDIDATES`, its outcomes in training and those of words with the same ending.
     frequent (int): With `CANDIDATES`, words seen this often have only their outcomes in training.
+    open_class_below (int): Words seen more rarely may have any open-class outcome.
     parts (Callable | None): Splits an outcome into parts (list[str]) with weights of their own.
     """
 
@@ -127,6 +128,7 @@ class ClassificationTask:
     attributes: tuple[str, ...]
     possible: str = CANDIDATES
     frequent: int = 20
+    open_class_below: int = 0
     parts: Callable[[str], list[str]] | None = None
 
     @property
@@ -146,7 +148,7 @@ _TAG_GUIDES = ("guide.tag", "guide.tag2", "guide.prob")
 GUIDE_ATTRIBUTES = (*_TAG_GUIDES, "guide.label", "guide.head.tag")
 #: Annotations of earlier components.
 WRITTEN_ATTRIBUTES = ("written.tag", "written.pos", "written.morph")
-TAGS = ClassificationTask("tag", _TAG_GUIDES, VOCABULARY)
+TAGS = ClassificationTask("tag", _TAG_GUIDES, VOCABULARY, open_class_below=50)
 STARTS = ClassificationTask("start", ("space",), ALL)
 MORPHOLOGY = ClassificationTask(
     "morph", (*GUIDE_ATTRIBUTES, "written.tag"), parts=morphological_parts

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from compiling import compiled
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs, labels
@@ -22,6 +23,8 @@ from spacy_hpyp.easy_first.partial_trees import (
     begin_forest,
     new_forest,
 )
+
+find_weights = compiled(arcs.find_weights)
 
 ACTIONS = (LEFT_ARC, RIGHT_ARC)
 
@@ -226,9 +229,7 @@ class PlainParser:
         return next((share for other, share in said if other == head), np.float32(0.0))
 
     def window(self, state: State, place: int) -> tuple[Tree | None, ...]:
-        """The trees that a pair's features read: two to the left, the pair, and two to the
-        right.
-        """
+        """The trees that a pair's features read: the pair, and two on each side."""
         return tuple(state[i] if 0 <= i < len(state) else None for i in range(place - 2, place + 4))
 
     def features(self, state: State, place: int) -> list[int]:
@@ -238,8 +239,8 @@ class PlainParser:
             window = np.array([self.record(tree) for tree in trees], dtype=np.int32)
             row = np.empty(len(self.scorer.whole.elements), dtype=np.int32)
             places = np.empty(len(self.scorer.whole.templates.numbers), dtype=np.int64)
-            size, records = len(self.scorer.weights), self._forest.records
-            arcs.find_places(self.scorer.whole, size, records, self.sentence, window, row, places)
+            read = self._forest.records, self.sentence, window, row
+            find_weights(self.scorer.whole, self.scorer.weights, *read, places)
             # With rounded weights, all templates count.
             kept = self.scorer.kept if len(self.scorer.kept) else slice(None)
             self._features[trees] = places[kept].tolist()
@@ -397,16 +398,11 @@ def learn_greedily(
     while len(state) > 1:
         costs = {step: cost_of(state, step, heads) for step in actions_of(state)}
         good = [step for step in costs if costs[step] == min(costs.values())]
-        scores = {
-            step: parser.score(state, step) + (0.0 if step in good else margin) for step in costs
-        }
+        scores = {step: parser.score(state, step) + margin * (step not in good) for step in costs}
         right, taken = max(good, key=scores.__getitem__), max(scores, key=scores.__getitem__)
         if taken not in good:
-            updates.append(
-                Update(
-                    (*steps, right), (*steps, taken), scores[taken] - scores[right], len(state) == 2
-                )
-            )
+            violation = scores[taken] - scores[right]
+            updates.append(Update((*steps, right), (*steps, taken), violation, len(state) == 2))
             for step, amount in ((right, 1.0), (taken, -1.0)):
                 np.add.at(parser.scorer.weights, (parser.features(state, step[0]), step[1]), amount)
             if not explore:

@@ -17,7 +17,6 @@ from spacy_hpyp.easy_first.arcs import (
     PAIR_KEY,
     add_up,
     class_of_distance,
-    find_places,
     find_weights,
     read_elements,
     reads_guides,
@@ -29,7 +28,7 @@ from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 
-add_up, find_places, find_weights = map(compiled, (add_up, find_places, find_weights))
+add_up, find_weights = map(compiled, (add_up, find_weights))
 
 NAMES = list(ELEMENTS)
 TREES = ("l2", "l1", "l", "r", "r1", "r2")
@@ -160,7 +159,7 @@ def test_only_guide_elements_read_guides():
             # A model without classes has no such templates.
             assert not reads_guides({name})
             continue
-        model = TreeModel([[name]], [["child.tag"]], settings, arc_places=16, label_places=16)
+        model = TreeModel([[[name]], [["child.tag"]]], settings, places=(16, 16))
         guided = kind == arcs._MISSING or (kind == arcs.PAIR and first > arcs.EDGE)
         guided |= kind in (arcs.SYMBOL, arcs.NEAR) and COLUMNS[ELEMENTS[name][3]] in GUIDE_SYMBOLS
         assert model.is_guided == reads_guides({name}) == guided
@@ -183,7 +182,7 @@ def test_scores_sum_the_weights_of_the_kept_templates(rounded):
     window = np.array([0, 0, 1, 2, 3, 4], dtype=np.int32)
     row, places = np.empty(len(scorer.whole.elements), dtype=np.int32), np.empty(5, dtype=np.int64)
     read = plain._forest.records, plain.sentence, window, row, places
-    find_places(scorer.whole, len(weights), *read)
+    find_weights(scorer.whole, scorer.weights, *read)
     features = places.copy()
     for kept in [(True,) * 5] if rounded else itertools.product([True, False], repeat=5):
         scorer.kept[:] = kept[: len(scorer.kept)]

@@ -66,9 +66,7 @@ def test_trees_and_labels_come_from_the_best_states(world, width):
         label_tree(label, sentence, found.heads, labels)
         assert np.array_equal(found.labels, labels)
         assert np.array_equal(found.labels == NONE, found.heads == NONE)
-        assert found.guide.tolist() == [
-            plain.share(word, head) for word, head in enumerate(found.heads.tolist())
-        ]
+        assert found.guide.tolist() == [*map(plain.share, range(n), found.heads.tolist())]
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -125,13 +123,8 @@ def test_sentences_are_parsed_identically_alone_and_in_a_batch(world):
     arc, label, sentences, each = world
     together = parse(arc, label, sentences, width=4)
     for found, sentence in zip(slices(together, sentences), each, strict=True):
-        alone = parse(
-            arc,
-            label,
-            SentencesToParse(*sentence, np.array([0, len(sentence.symbols)])),
-            width=4,
-            threads=1,
-        )
+        one = SentencesToParse(*sentence, np.array([0, len(sentence.symbols)]))
+        alone = parse(arc, label, one, width=4, threads=1)
         assert all(map(np.array_equal, found, alone))
         states = new_states(arc, len(sentence.symbols), 4)
         first, _ = search(arc, sentence, states)

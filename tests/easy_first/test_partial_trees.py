@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_parser import Tree, arcs_of, first_state, random_derivation, states_of
+from plain_elements import bits
+from plain_parser import Tree, arcs_of, random_derivation, states_of
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.partial_trees import (
@@ -49,15 +50,12 @@ class Grove:
         share = self.shares[records[head, HEAD]][position]
         return attach(self.forest, head, child, action, self.tags[position], share)
 
-    def follow(self, steps):
-        """Return the final record of a complete derivation."""
-        trees = list(range(1, self.n + 1))
-        for (place, action), _ in steps:
-            pair = trees[place : place + 2]
-            head, child = pair[::-1] if action == LEFT_ARC else pair
-            trees[place : place + 2] = [self.attach(head, child, action)]
-        assert len(trees) == 1
-        return trees[0]
+    def join(self, records, step):
+        """Apply an action to a list of records."""
+        place, action = step
+        pair = records[place : place + 2]
+        head, child = pair[::-1] if action == LEFT_ARC else pair
+        records[place : place + 2] = [self.attach(head, child, action)]
 
     def make(self, tree, rng):
         """Make the record of a tree, attaching its children in random order, on each side from the
@@ -87,9 +85,7 @@ class Grove:
             positions = [child.head for child in children]
             assert [outermost, second] == [*positions, NONE, NONE][:2]
             assert count == len(positions)
-            assert tags == sum(
-                1 << tag for tag in {self.tags[position] % 31 for position in positions}
-            )
+            assert tags == bits(self.tags[position] for position in positions)
             shares = [int(1000 * self.shares[tree.head][position]) for position in positions]
             assert share == sum(shares)
 
@@ -106,14 +102,9 @@ def test_a_sentence_starts_with_one_tree_per_word(n):
 @settings(max_examples=200, deadline=None)
 def test_records_describe_their_trees_after_every_action(n, seed):
     grove = Grove(n, seed)
-    state, records = first_state(n), list(range(1, n + 1))
-    for step, after in random_derivation(n, np.random.default_rng(seed)):
-        place, action = step
-        pair = records[place : place + 2]
-        records[place : place + 2] = [
-            grove.attach(*(pair[::-1] if action == LEFT_ARC else pair), action)
-        ]
-        state = after
+    records = list(range(1, n + 1))
+    for step, state in random_derivation(n, np.random.default_rng(seed)):
+        grove.join(records, step)
         for record, tree in zip(records, state, strict=True):
             grove.assert_is(record, tree)
 
@@ -124,8 +115,10 @@ def test_records_do_not_depend_on_the_order_of_construction(n, seed):
     rng = np.random.default_rng(seed)
     grove = Grove(n, seed)
     steps = random_derivation(n, rng)
-    record, tree = grove.follow(steps), steps[-1][1][0]
-    records, looks, size = grove.forest
+    (tree,), trees = steps[-1][1], list(range(1, n + 1))
+    for step, _ in steps:
+        grove.join(trees, step)
+    (record,), (records, looks, size) = trees, grove.forest
     for _ in range(5):
         other = grove.make(tree, rng)
         assert np.array_equal(records[other], records[record])

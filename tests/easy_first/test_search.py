@@ -1,10 +1,13 @@
 """Beam search: incremental scores are exact, and the best sequence is found."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from compiled_search import advance, state_of, steps_of
 from compiling import compiled
 from plain_parser import (
+    Hypothesis,
     PlainParser,
     actions_of,
     arc_scorer,
@@ -58,9 +61,8 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
     guide = 3 if templates is GUIDED else 0
     sentence = random_sentence(n, rng, symbols=symbols, guide=guide)
     weights = random_weights(PLACES, rng, steps=steps)
-    return PlainParser(
-        arc_scorer(templates, PLACES, round_averages(weights) if rounded else weights), sentence
-    )
+    weights = round_averages(weights) if rounded else weights
+    return PlainParser(arc_scorer(templates, PLACES, weights), sentence)
 
 
 def compiled_beams(plain, width, *, heads=None, margin=0.0):
@@ -70,7 +72,8 @@ def compiled_beams(plain, width, *, heads=None, margin=0.0):
     n = plain.n
     states = new_states(plain.scorer, n, width)
     heads = np.array([0] * n if heads is None else heads, dtype=np.int32)
-    compiled(parsing.begin)(plain.scorer, plain.sentence, states, n)
+    compiled(parsing.begin)(states, n)
+    compiled(parsing.append_words)(plain.scorer, plain.sentence, states, 0, 0, 0, n)
     half, size = 0, 1
     yield states, 0, size
     for length in range(n, 1, -1):
@@ -88,12 +91,11 @@ def test_incremental_scores_equal_scores_from_scratch(n, width, templates, round
     for seed in range(3):
         plain = random_parser(n, seed, templates=templates, rounded=rounded)
         for taken, (states, first, size) in enumerate(compiled_beams(plain, width)):
-            for number in range(size):
-                state = state_of(states, first + number, n - taken)
+            for number in range(first, first + size):
+                state = state_of(states, number, n - taken)
                 for place, action in actions_of(state):
-                    assert states.scores[first + number, MARGIN + place, action] == plain.score(
-                        state, (place, action)
-                    )
+                    score = states.scores[number, MARGIN + place, action]
+                    assert score == plain.score(state, (place, action))
 
 
 @pytest.mark.parametrize("rounded", [False, True])
@@ -102,14 +104,13 @@ def test_cached_windows_are_not_confused(rounded):
     plain = random_parser(24, 5, rounded=rounded)
     windows = set()
     for taken, (states, first, size) in enumerate(compiled_beams(plain, 256)):
-        for number in range(size):
-            state = state_of(states, first + number, 24 - taken)
+        for number in range(first, first + size):
+            state = state_of(states, number, 24 - taken)
             windows.update(plain.window(state, place) for place in range(len(state) - 1))
             # Check a part of each state: there are many states.
             for place, action in actions_of(state)[number % 4 :: 4]:
-                assert states.scores[first + number, MARGIN + place, action] == plain.score(
-                    state, (place, action)
-                )
+                score = states.scores[number, MARGIN + place, action]
+                assert score == plain.score(state, (place, action))
     assert len(windows) > len(states.windows)
 
 
@@ -122,13 +123,15 @@ def test_every_beam_matches_the_plain_parser_including_ties(width, steps):
             plain.beams(width), compiled_beams(plain, width), strict=True
         ):
             length = len(expected[0].state)
-            assert [state_of(states, first + number, length) for number in range(size)] == [
-                each.state for each in expected
+            found = [
+                Hypothesis(
+                    steps_of(states, states.last[number]),
+                    state_of(states, number, length),
+                    states.total[number],
+                )
+                for number in range(first, first + size)
             ]
-            assert states.total[first : first + size].tolist() == [each.total for each in expected]
-            assert [steps_of(states, states.last[first + number]) for number in range(size)] == [
-                each.steps for each in expected
-            ]
+            assert found == expected
 
 
 def test_penalties_are_added_to_the_scores_of_wrong_arcs():
@@ -146,9 +149,8 @@ def test_penalties_are_added_to_the_scores_of_wrong_arcs():
 def test_a_beam_of_all_states_finds_the_best_sequence_of_actions(n):
     for seed in range(8 if n < 5 else 3):
         plain = random_parser(n, seed)
-        scores = {
-            steps: (plain.score_of(steps), last) for steps, last in derivations(first_state(n))
-        }
+        complete = derivations(first_state(n))
+        scores = {steps: (plain.score_of(steps), last) for steps, last in complete}
         highest = max(score for score, _ in scores.values())
         width = len(scores)
         states = new_states(plain.scorer, n, width)
@@ -180,15 +182,9 @@ def test_margin_is_the_lead_over_other_actions_with_the_child(width):
     search(plain.scorer, plain.sentence, states)
     for number in range(1, states.size[0]):
         *before, step = steps_of(states, number)
-        state = first_state(8)
-        for each in before:
-            state = join(state, each)
+        state = reduce(join, before, first_state(8))
         _, child = head_and_child(state, step)
-        others = [
-            other
-            for other in actions_of(state)
-            if other != step and child in head_and_child(state, other)
-        ]
-        assert states.margin[number] == plain.score(state, step) - max(
-            plain.score(state, other) for other in others
-        )
+        others = [each for each in actions_of(state) if child in head_and_child(state, each)]
+        others.remove(step)
+        highest = max(plain.score(state, other) for other in others)
+        assert states.margin[number] == plain.score(state, step) - highest

@@ -26,7 +26,7 @@ RULE = universal_unknown_words()
 
 def model(arcs=("l.tag",)):
     settings = VocabularySettings(RULE, min_count=2, min_class_count=1)
-    found = TreeModel([list(arcs)], [["child.tag"]], settings, arc_places=16, label_places=16)
+    found = TreeModel([[list(arcs)], [["child.tag"]]], settings, places=(16, 16))
     found.initialize(Vocabulary.collect(TRAINING, TAGS, settings), ["det", "nsubj"])
     return found
 

@@ -205,25 +205,18 @@ def new_scorer(
 
 
 def with_weights(scorer: Scorer, weights: np.ndarray | Rounded | Sparse) -> Scorer:
-    """Return a scorer with other weights (float32[places, outcomes] or averages), and without
-    dropout.
-    """
-    if isinstance(weights, Rounded):
-        kept = np.zeros(0, dtype=np.bool_)
-        return scorer._replace(weights=weights.multiples, step=weights.step, kept=kept)
-    kept = np.ones(len(scorer.whole.templates.numbers), dtype=np.bool_)
-    if isinstance(weights, Sparse):
-        offsets, outcomes, values, size = weights
-        rows = {"weights": values[:, None], "offsets": offsets, "outcomes": outcomes}
-        return scorer._replace(**rows, size=size, kept=kept)
-    return scorer._replace(weights=weights, size=weights.shape[1], step=1.0, kept=kept)
+    """Return a scorer with weights (float32[places, outcomes]) or averages, and without dropout."""
+    if isinstance(weights, np.ndarray):
+        fields = {"weights": weights, "size": weights.shape[1]}
+    else:
+        fields = weights._asdict()
+    kept = 0 if isinstance(weights, Rounded) else len(scorer.whole.templates.numbers)
+    return scorer._replace(**fields, kept=np.ones(kept, dtype=np.bool_))
 
 
 @jitable
 def write_key(around, forest, window, key):
-    """Write a key (int32[* + `PAIR_KEY`]) that determines the features of a window; `l` and `r`
-    come last.
-    """
+    """Write a key (int32[*]) that determines the features of a window; `l` and `r` come last."""
     n = len(around)
     for i in range(n):
         key[i] = forest.records[window[around[i, 0]], around[i, 1]]
@@ -295,9 +288,7 @@ def _read_pair(code, place, records, sentence, window):
 
 @jitable
 def read_elements(elements, records, sentence, window, row):
-    """Write the values of the elements of a window of records (int32[6]) into `row`
-    (int32[elements]).
-    """
+    """Read the elements of a window of records (int32[6]) into `row` (int32[elements])."""
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
@@ -337,9 +328,7 @@ def find_weights(reading, weights, records, sentence, window, row, places):
 
 @jitable
 def add_up(scorer, reading, places, sums):
-    """Add the weights of the places from `find_weights`, for both actions, to `sums`
-    (float32[2]).
-    """
+    """Add the weights of the `places` of a reading, for both actions, to `sums` (float32[2])."""
     numbers, weights, kept = reading.templates.numbers, scorer.weights, scorer.kept
     # A zero of the type of the weights: sums of whole numbers are faster.
     left = right = weights[0, 0] - weights[0, 0]

@@ -431,9 +431,7 @@ def _trace(board, steps, state, path):
 
 @jitable
 def _change(board, perceptron, path, shared, steps, amount, decided):
-    """Apply the actions of a path to `decided`, and add to the weights of those after the shared
-    ones.
-    """
+    """Apply a path's actions to `decided`, and add to the weights of those not shared."""
     possible, mask, shift = board.possible, len(board.weights) - 1, shift_for(len(board.weights))
     overwrite(decided, board.first)
     for step in range(steps):

@@ -59,9 +59,7 @@ _FETCHED = 16
 
 @jitable
 def records_of(sentence, heads):
-    """Return the records of a tree (int32[n + 1, columns]), and their order of labelling
-    (int32[n]).
-    """
+    """Return a tree's records (int32[n + 1, columns]) and the order of labelling (int32[n])."""
     n = len(heads)
     records, queue = np.empty((n + 1, _LABELS + 1), dtype=np.int32), np.empty(n, dtype=np.int32)
     begin_records(records, n)

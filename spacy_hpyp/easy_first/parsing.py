@@ -34,9 +34,7 @@ _WINDOWS, _PAIRS = 1 << 12, 1 << 10
 
 @struct
 class States(NamedTuple):
-    """The states of a beam, and workspace. A step reads one half of the states and writes the
-    other.
-    """
+    """The states of a beam, and workspace. A step reads one half of them and writes the other."""
 
     forest: Forest
     width: int  # The size of the beam
@@ -265,9 +263,7 @@ def record_action(states, chosen):
 
 @jitable
 def follow(scorer, sentence, states, half, length, count):
-    """Apply the chosen extensions of states of `length` trees. Return the half with the new
-    states.
-    """
+    """Apply the chosen extensions of states of `length` trees. Return the half of the new ones."""
     records = states.forest.records
     for i in range(count):
         new, (state, place, action) = (1 - half) * states.width + i, states.chosen[i]

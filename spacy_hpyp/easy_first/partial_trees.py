@@ -91,9 +91,7 @@ def begin_records(records, n):
 
 @jitable
 def add_child(records, record, side, child, tag, share):
-    """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in
-    thousandths.
-    """
+    """Record an outermost child on a side (0 left, 1 right), its tag and share (thousandths)."""
     records[record, LEFT2 + side] = records[record, LEFT + side]
     records[record, LEFT + side] = child
     records[record, LEFT_COUNT + side] += 1

@@ -135,8 +135,7 @@ class Weights(NamedTuple):
 class Rounded(NamedTuple):
     """Averages rounded to 16 bits, half the size of float32, for a processor's cache."""
 
-    # Multiples of the step.
-    multiples: np.ndarray  # int16[places, outcomes]
+    weights: np.ndarray  # int16[places, outcomes]: multiples of the step
     step: float
 
 
@@ -145,13 +144,13 @@ class Sparse(NamedTuple):
 
     offsets: np.ndarray  # int32[places + 1]: the first entry of each place
     outcomes: np.ndarray  # int32[entries]
-    values: np.ndarray  # float32[entries]
+    weights: np.ndarray  # float32[entries, 1]
     size: int  # The number of outcomes
 
 
 def round_averages(averages: np.ndarray) -> Rounded:
     """Return averages (float32[*]) as 16-bit multiples of the smallest possible step."""
-    step = float(max(averages.max(initial=0.0), -averages.min(initial=0.0)) / _HIGHEST) or 1.0
+    step = float(np.abs(averages).max(initial=0.0) / _HIGHEST) or 1.0
     return Rounded(np.rint(averages / np.float32(step)).astype(np.int16), step)
 
 
@@ -194,10 +193,7 @@ class Perceptron:
         self._averages: Rounded | Sparse | None = None
 
     def begin_learning(self) -> Weights:
-        """Return the weights in training.
-
-        RAISES (ValueError): If the perceptron is compact.
-        """
+        """Return the weights in training. RAISES (ValueError): If the perceptron is compact."""
         if self._weights is None:
             places, weights, sums, clock = self._entries()
             if sums is None:
@@ -226,7 +222,8 @@ class Perceptron:
             size, outcomes = self._shape
             offsets = np.searchsorted(places, outcomes * np.arange(size + 1))
             columns = offsets, places % outcomes
-            return Sparse(*(column.astype(np.int32) for column in columns), values, outcomes)
+            columns = (column.astype(np.int32) for column in columns)
+            return Sparse(*columns, values[:, None], outcomes)
         values, step = round_averages(values)
         table = np.zeros(self._shape, dtype=values.dtype)
         table.reshape(-1)[places] = values

@@ -231,9 +231,7 @@ class TreeModel(ClassedModel):
     # Storage
 
     def compact(self) -> None:
-        """Remove the data for further training. Rounding may change trees with nearly equal
-        scores.
-        """
+        """Drop what only training needs. Rounding may change trees with nearly equal scores."""
         self.arcs.compact()
         self.arc_labels.compact()
         self.progress = ParserProgress()
@@ -275,7 +273,7 @@ def guide_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the heads, probabilities, labels and expected children of `SentenceToParse`."""
     if guides is None:
-        guides = Guides(*(column[:, :0] for column in no_guides(int(offsets[-1]))))
+        guides = Guides(*(column[:, :0].copy() for column in no_guides(int(offsets[-1]))))
     # Heads with probability 0 are padding, which must not match a head or ROOT.
     heads = np.where(guides.head_probability <= 0.0, -2, guides.heads).astype(np.int32)
     rank, word = np.nonzero(heads.T >= 0)
@@ -297,16 +295,9 @@ def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: b
     position = np.arange(len(trees.heads)) - block_starts(offsets)
     length = np.where(is_root, 0, np.abs(trees.heads - position))
     margin = np.clip(np.nan_to_num(trees.margin, posinf=np.inf) / SCALE, -_EASIEST, _EASIEST)
-    return np.column_stack(
-        [
-            np.ones(len(length)),
-            margin,
-            log_odds(trees.share, _CERTAIN),
-            log_odds(trees.guide, _CERTAIN) if guided else np.zeros(len(length)),
-            np.log1p(length),
-            is_root,
-        ]
-    )
+    share = log_odds(trees.share, _CERTAIN)
+    guide = log_odds(trees.guide, _CERTAIN) if guided else np.zeros(len(share))
+    return np.column_stack([np.ones(len(share)), margin, share, guide, np.log1p(length), is_root])
 
 
 @registry.architectures("spacy-hpyp.EasyFirstParser.v1")

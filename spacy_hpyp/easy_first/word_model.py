@@ -194,7 +194,7 @@ class WordClassifier(ClassedModel):
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
         """Return the outcomes of sequences (int32[words]), the same for any number of threads."""
         outcomes = np.full(len(sequences.kind), NONE, dtype=np.int32)
-        weights = self.perceptron.averages().multiples
+        weights = self.perceptron.averages().weights
 
         def decide_part(begin: int, end: int) -> None:
             board = classification.new_board(self._reading, self._possible, weights, search)
@@ -209,7 +209,7 @@ class WordClassifier(ClassedModel):
     def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
         """Return the score of outcome 1 minus that of outcome 0 for each word (float64[words])."""
         leads, weights = np.empty(len(outcomes)), self.perceptron.averages()
-        classification.find_leads(self._reading, weights.multiples, sequences, outcomes, leads)
+        classification.find_leads(self._reading, weights.weights, sequences, outcomes, leads)
         return leads * weights.step
 
     # Storage

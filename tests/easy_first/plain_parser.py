@@ -65,7 +65,7 @@ def dense(averages):
     """Expand sparse averages to a table."""
     table = np.zeros((len(averages.offsets) - 1, averages.size), dtype=np.float32)
     place = np.repeat(np.arange(len(table)), np.diff(averages.offsets))
-    table[place, averages.outcomes] = averages.values
+    table[place, averages.outcomes] = averages.weights[:, 0]
     return table
 
 

@@ -163,7 +163,7 @@ def test_labels_match_a_greedy_search_from_the_root_down(outcomes, steps):
         # Sparse weights give the same labels.
         place, outcome = np.nonzero(weights)
         offsets = np.searchsorted(place, np.arange(PLACES + 1)).astype(np.int32)
-        values = weights[place, outcome]
+        values = weights[place, outcome][:, None]
         sparse = Sparse(offsets, outcome.astype(np.int32), values, outcomes)
         label_tree(with_weights(scorer, sparse), sentence, heads, rows)
         assert rows.tolist() == plain_labels(scorer, sentence, heads)

@@ -9,14 +9,13 @@ import typer
 from numba.core.event import Event, Listener, install_listener
 
 from .app import note
-from .classes import classes
 from .combine import combine
 from .convert import convert, split
 from .evaluate import evaluate
 from .explore import explore
-from .guides import guides
 from .language_models import generate, ngram, perplexity, self_train
 from .parse import parse
+from .prepare import classes, guides
 from .production import compact, precompile
 from .rank import rank
 from .report import report

@@ -47,9 +47,9 @@ def write_block(block: Block, doc: Doc, sent_id: str) -> str:
 
 def write_doc(
     doc: Doc, name: str, number: int, comments: Iterable[str] = (), *, whole: bool = False
-) -> list[str]:
-    """Return the sentences of a parsed document, or if `whole` the only one, in CoNLL-U, but for
-    those of white space. The first one has the comments.
+) -> list[tuple[list[Token], str]]:
+    """Return the words of each sentence of a parsed document, or if `whole` of the only one, and
+    the sentence in CoNLL-U. White space is left out. The first sentence has the comments.
 
     name (str), number (int): They are called after the name, with the numbers after this one.
     RAISES (ValueError): If it has no trees, or no sentence boundaries.
@@ -59,11 +59,11 @@ def write_doc(
         first = token.i + more
         more += len(analyses) - 1
         ranges[first] = token.i + more, token.text
-    sentences: list[str] = []
+    sentences: list[tuple[list[Token], str]] = []
     for span in [words[:]] if whole else words.sents:
         sent_id = f"{name}-{number + len(sentences) + 1}"
         if written := write_sentence(span, sent_id, () if sentences else comments, ranges):
-            sentences.append(written)
+            sentences.append(([word for word in span if not word.is_space], written))
     return sentences
 
 

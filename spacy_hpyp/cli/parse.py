@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.util import minibatch
 
 from ..distributed.run import ENDINGS, Write, unique_names
@@ -103,8 +103,7 @@ def parse_blocks(
         return _parse_paragraphs(nlp, paragraphs, name, per_line=False)
     kept = keep == "words"
     texts = ((block if kept else block.text().strip(), block.comments) for block in blocks)
-    parsed = parse_texts(nlp, texts, name, whole=True)
-    return chain.from_iterable(sentences for _, sentences in parsed)
+    return (sentence for _, sentence in parse_texts(nlp, texts, name, whole=True))
 
 
 def _parse_paragraphs(
@@ -114,8 +113,7 @@ def _parse_paragraphs(
         (text, [f"newdoc id = {name}"] * (i == 1) + [f"newpar id = {name}-p{i}"] * (not per_line))
         for i, (_, text) in enumerate(paragraphs, 1)
     )
-    parsed = parse_texts(nlp, texts, name, whole=per_line)
-    return chain.from_iterable(sentences for _, sentences in parsed)
+    return (sentence for _, sentence in parse_texts(nlp, texts, name, whole=per_line))
 
 
 def parse_texts(
@@ -124,8 +122,9 @@ def parse_texts(
     name: str,
     *,
     whole: bool = False,
-) -> Iterator[tuple[Doc, list[str]]]:
-    """Yield parsed texts with their sentences in CoNLL-U. A Doc is valid until the next one.
+) -> Iterator[tuple[list[Token], str]]:
+    """Yield the words of parsed sentences, which are valid until the next one, and the sentences in
+    CoNLL-U.
 
     texts (Iterable[tuple[str | Block, Sequence[str]]]): Sentences of CoNLL-U, and texts with
         comments on their first sentences, or their only one if `whole`.
@@ -146,12 +145,12 @@ def parse_texts(
                 if not doc.has_annotation("SENT_START"):
                     raise ValueError(f"The pipeline finds no sentences: it has {nlp.pipe_names}.")
                 if isinstance(text, Block):
-                    found = [write_block(text, doc, f"{name}-{number + 1}")]
+                    found = [([*doc], write_block(text, doc, f"{name}-{number + 1}"))]
                 else:
                     found = write_doc(doc, name, number, comments, whole=whole)
                 number += len(found)
-                yield doc, found
-            del docs, doc
+                yield from found
+            del docs, doc, found
 
 
 def raw_lines(blocks: Iterable[Block]) -> Iterator[str]:

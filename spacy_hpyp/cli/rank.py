@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Token
 
 from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
-from ..annotation.syntactic_words import to_word_doc
 from ..treebanks.conllu import Block, blocks_of, read_blocks
 from .app import Bar, json_line, load_pipeline, parsers_of, writing
 from .options import AnyPipeline, PerLine, Threads, argument, option
@@ -86,27 +85,23 @@ def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Itera
         texts: Iterator[tuple] = ((_without_outdated(block), ()) for block in read_blocks(path))
     else:
         texts = ((text, ()) for _, text in locate_paragraphs(path, per_line=True))
-    attribute, number = "tag_prob" if kind == "tags" else "head_prob", 0
-    for doc, written in parse_texts(nlp, texts, path.name, whole=per_line):
-        words = to_word_doc(doc)
-        wrong = 1.0 - _probabilities(words, attribute)
-        places = ([word.i for word in sent if not word.is_space] for sent in words.sents)
-        for own, conllu in zip(filter(None, places), written):
-            number += 1
-            expected = round(float(wrong[own].sum()), 4)
-            if np.isnan(expected):
-                raise ValueError(
-                    f"'{path}': the pipeline does not set token._.{attribute}. "
-                    "Use one with an hpyp_parser."
-                )
-            yield {
-                f"expected_wrong_{kind}": expected,
-                "words": len(own),
-                "file": str(path),
-                "sentence": number,
-                "text": next(blocks_of(conllu.splitlines(), "")).text().strip(),
-                "conllu": f"# expected_wrong_{kind} = {expected:.4f}\n{conllu}",
-            }
+    attribute = "tag_prob" if kind == "tags" else "head_prob"
+    parsed = parse_texts(nlp, texts, path.name, whole=per_line)
+    for number, (words, conllu) in enumerate(parsed, 1):
+        expected = round(float((1.0 - _probabilities(words, attribute)).sum()), 4)
+        if np.isnan(expected):
+            raise ValueError(
+                f"'{path}': the pipeline does not set token._.{attribute}. "
+                "Use one with an hpyp_parser."
+            )
+        yield {
+            f"expected_wrong_{kind}": expected,
+            "words": len(words),
+            "file": str(path),
+            "sentence": number,
+            "text": next(blocks_of(conllu.splitlines(), "")).text().strip(),
+            "conllu": f"# expected_wrong_{kind} = {expected:.4f}\n{conllu}",
+        }
 
 
 def _without_outdated(block: Block) -> Block:
@@ -114,11 +109,12 @@ def _without_outdated(block: Block) -> Block:
     return replace(block, comments=comments)
 
 
-def _probabilities(words: Doc, attribute: str) -> np.ndarray:
+def _probabilities(words: list[Token], attribute: str) -> np.ndarray:
     """Return probabilities of words; those of tags may be a guide's. NaN where there are none."""
-    p, guide = np.array(probabilities_of(attribute, words), dtype=np.float64), read_guide(words)
+    p = np.array(probabilities_of(attribute, words), dtype=np.float64)
+    guide = read_guide(words[0].doc)
     if attribute == "head_prob" or guide is None:
         return p
-    names = np.array([*guide.tag_names, ""])
-    same = names[guide.tags] == np.array([token.tag_ for token in words])[:, None]
-    return np.where(np.isnan(p), np.where(same, guide.tag_probs, 0.0).sum(axis=1), p)
+    names, places = np.array([*guide.tag_names, ""]), [word.i for word in words]
+    same = names[guide.tags[places]] == np.array([word.tag_ for word in words])[:, None]
+    return np.where(np.isnan(p), np.where(same, guide.tag_probs[places], 0.0).sum(axis=1), p)

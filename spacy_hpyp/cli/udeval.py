@@ -29,9 +29,9 @@ from ..treebanks import conllu
 from ..treebanks.conllu import EMPTY, Block
 from .app import Bar, load_pipeline, note, percent, print_table, require_extra, save_json
 from .convert import hold_out
-from .guides import guides
 from .options import FILE, AnyPipeline, Json, Threads, argument, option
 from .parse import Given, parse_blocks
+from .prepare import guides
 
 #: The F1 scores of the script.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()

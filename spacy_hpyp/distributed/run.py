@@ -39,10 +39,8 @@ class Shard(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Work on a folder; it is sent to workers.
+    """Work on an output folder; it is sent to workers, each of which loads the pipeline once.
 
-    load (Callable[[], Write]): Loads the pipeline, once in each worker.
-    folder (Path): The output folder.
     ending (str): The ending of the names of output files, without its dot.
     """
 
@@ -77,10 +75,8 @@ class Task(NamedTuple):
 
 
 def find_shards(paths: Iterable[Path], endings: Sequence[str] = ENDINGS) -> list[Shard]:
-    """Find the files to work on, each of them once.
-
-    paths (Iterable[Path]): Any files, and folders with files of one of the endings, at any depth.
-    RAISES (ValueError): If there is no such file at one of them.
+    """Find the files to work on, each of them once: any files, and those below folders that have
+    one of the endings. RAISES (ValueError): If there is none at one of the paths.
     """
     found: dict[Path, None] = {}
     for path in map(Path.absolute, paths):
@@ -160,12 +156,14 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def run_shards(ray: Any, task: Task, shards: Sequence[Shard], workers: int | None) -> Iterator[str]:
-    """Have workers make the output of shards, at least one. A worker that dies is replaced, and its
-    shard repeated up to twice; a shard that still kills its worker yields nothing.
+    """Have workers make the output of shards, at least one. Yield the problem, or "", of each shard
+    that has ended.
+
+    A worker that dies is replaced, and its shard repeated up to twice; a shard that still kills its
+    worker yields nothing.
 
     ray (module): Ray, which is connected.
     workers (int | None): The largest number of workers; by default, the cores of the cluster.
-    YIELDS (str): For each shard that has ended the problem, or "".
     """
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
@@ -174,12 +172,11 @@ def run_shards(ray: Any, task: Task, shards: Sequence[Shard], workers: int | Non
     context.max_errored_blocks = -1
     size = min(workers or max(int(ray.cluster_resources().get("CPU", 1)), 1), len(shards))
     items = [shard._asdict() for shard in shards]
+    blocks = min(len(shards), _BLOCKS)
     with warnings.catch_warnings():
         # Arguments of actors have other names from Ray 2.64 on.
         warnings.simplefilter("ignore")
-        found = ray.data.from_items(
-            items, override_num_blocks=min(len(items), _BLOCKS)
-        ).map_batches(
+        found = ray.data.from_items(items, override_num_blocks=blocks).map_batches(
             Worker,
             batch_size=1,
             batch_format="numpy",

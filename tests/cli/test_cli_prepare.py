@@ -1,14 +1,21 @@
-"""`hpyp guides`: the training corpus with guides from a parser that has not seen it."""
+"""`hpyp guides` and `hpyp classes`: guides and word classes for the training of parsers."""
 
-import command_line
+from pathlib import Path
+
 import numpy as np
 import pytest
 import spacy
+from command_line import run
 from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.pipeline.corpus import create_conllu_corpus
+from spacy_hpyp.text.word_classes import read_classes
+
+TEXT = "".join(
+    f"the {noun} {verb} .\n" for noun in ("dog", "cat", "hen") for verb in ("eats", "naps")
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +33,7 @@ def folder(toy, trained, tmp_path_factory):
 
 def annotated(folder, corpus, output, *options):
     paths = folder / "pipeline", folder / corpus, folder / output
-    shown = command_line.run("hpyp", "guides", *paths, *options).stdout
+    shown = run("hpyp", "guides", *paths, *options).stdout
     assert shown.count("✔") == 1
     docs = DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)
     return list(docs), " ".join(shown.split())
@@ -72,3 +79,19 @@ def test_conllu_keeps_multiword_tokens_and_guides_each_word(toy, tmp_path):
         assert len(doc) < len(doc._.ud_words)
         guide = read_guide(to_word_doc(doc))
         assert np.all(guide.head_probs[:, 0] > 0.0)
+
+
+def test_classes_of_text_are_written_and_shown(write, tmp_path):
+    options = "-o", tmp_path / "classes.txt", "-n", 4, "--min-count", 1
+    result = run("hpyp", "classes", write(TEXT), *options)
+    found = {each.word: each.path for each in read_classes(tmp_path / "classes.txt")}
+    assert found.keys() == {"the", "dog", "cat", "hen", "eats", "naps", "."}
+    assert found["dog"] == found["cat"] == found["hen"]
+    assert "4 classes of 7 words" in result.output
+
+
+def test_the_tokenizer_can_learn_from_a_treebank(write, tmp_path):
+    treebank = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
+    options = "-o", tmp_path / "classes.txt", "-n", 2, "--min-count", 1
+    run("hpyp", "classes", write("They don't know.\n" * 3), *options, "--treebank", treebank)
+    assert "n't" in {each.word for each in read_classes(tmp_path / "classes.txt")}

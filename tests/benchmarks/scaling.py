@@ -39,10 +39,8 @@ def parse(given: argparse.Namespace) -> None:
         subprocess.run(command(given, output, *options), check=True, stderr=subprocess.DEVNULL)
         seconds = time.perf_counter() - begun
         words = words or len(re.findall(r"^\d+\t", output.read_text("utf8"), re.MULTILINE))
-        print(
-            f"{name}: {words:,} words in {seconds:.1f} s, {words / seconds:,.0f} words/s",
-            flush=True,
-        )
+        speed = f"{words / seconds:,.0f} words/s"
+        print(f"{name}: {words:,} words in {seconds:.1f} s, {speed}", flush=True)
 
 
 def workers_of(driver: int) -> list[int]:

@@ -46,12 +46,10 @@ print(taken, *(memory[name].split()[0] for name in ("VmRSS", "RssAnon")))
 """
 
 
-def words_per_second(
-    parse: Callable[[list[Doc]], None], docs: list[Doc], repeats: int = 3
-) -> float:
+def words_per_second(parse: Callable[[list[Doc]], None], docs: list[Doc]) -> float:
     words = sum(len(doc) for doc in docs)
     best = float("inf")
-    for _ in range(repeats):
+    for _ in range(3):
         fresh = [doc.copy() for doc in docs]
         start = time.process_time()
         parse(fresh)
@@ -59,12 +57,10 @@ def words_per_second(
     return words / best
 
 
-def raw_words_per_second(
-    pipelines: list[Language], texts: list[str], repeats: int = 4
-) -> list[float]:
-    """The fastest of several alternating runs of each pipeline, after a warm-up run."""
+def raw_words_per_second(pipelines: list[Language], texts: list[str]) -> list[float]:
+    """The fastest of four alternating runs of each pipeline, after a warm-up run."""
     found = [0.0 for _ in pipelines]
-    for repeat in range(repeats + 1):
+    for repeat in range(5):
         for i, nlp in enumerate(pipelines):
             start = time.process_time()
             words = sum(map(len, nlp.pipe(texts)))
@@ -77,9 +73,8 @@ def cnn(examples: list[Example]) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec")
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}
-    nlp.add_pipe(
-        "tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
-    )
+    tagger = {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}
+    nlp.add_pipe("tagger", config={"model": tagger})
     parser = {
         "@architectures": "spacy.TransitionBasedParser.v2",
         "state_type": "parser",
@@ -101,17 +96,12 @@ def cnn(examples: list[Example]) -> Language:
 
 
 def start_up(pipeline: Path, **variables: str) -> tuple[float, float, float]:
-    """Seconds to load the pipeline and parse once, without spaCy's import; the memory of the
-    process, and the unshared part of it, in MB.
-
-    variables: Environment variables.
+    """Seconds to load the pipeline and parse once, without spaCy's import, with some environment
+    variables; the memory of the process, and the unshared part of it, in MB.
     """
-    script = START.format(path=str(pipeline))
-    environment = {**os.environ, **variables}
-    output = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
-    )
-    seconds, *memory = map(float, output.stdout.split())
+    line = [sys.executable, "-c", START.format(path=str(pipeline))]
+    output = subprocess.check_output(line, text=True, env={**os.environ, **variables})
+    seconds, *memory = map(float, output.split())
     return seconds, memory[0] / 1e3, memory[1] / 1e3
 
 
@@ -142,23 +132,17 @@ def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
     guides = folder / "guides.spacy"
     common = ["--paths.dev", dev, "--nlp.lang", lang, "--paths.classes", ""]
     guide = ["--components.hpyp_parser.guides", "true"]
+    of_pool = ["--output", pool.parent, "--paths.train", train, *guide, *common]
+    of_guided = ["--output", guided.parent, "--paths.train", guides, "--paths.parser", pool]
     steps = {
-        "pool.cfg": [
-            *("train", "configs/pool.cfg", "--output", pool.parent),
-            *("--paths.train", train, *guide, *common),
-        ],
+        "pool.cfg": ["train", "configs/pool.cfg", *of_pool],
         "guides": ["hpyp", "guides", pool, train, guides],
-        "guided.cfg": [
-            *("train", "configs/guided.cfg", "--output", guided.parent),
-            *("--paths.parser", pool, "--paths.train", guides, *common),
-        ],
+        "guided.cfg": ["train", "configs/guided.cfg", *of_guided, *common],
         "compact": ["hpyp", "compact", guided, compact],
     }
     for name, step in steps.items():
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "spacy", *map(str, step)], stdout=subprocess.DEVNULL
-        )
+        start, line = time.perf_counter(), [sys.executable, "-m", "spacy", *map(str, step)]
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         if status:
             raise SystemExit(f"{name} has failed.")
@@ -227,9 +211,8 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("pipeline", type=Path)
-    options.add_argument("train", type=Path)
-    options.add_argument("dev", type=Path)
+    for name in ("pipeline", "train", "dev"):
+        options.add_argument(name, type=Path)
     options.add_argument("--train", dest="lang", help="Train pipelines of a language into PIPELINE")
     options.add_argument("--sweeps", type=int, default=3)
     options.add_argument("--peer", help="A trained pipeline to compare with")

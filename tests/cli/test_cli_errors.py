@@ -16,26 +16,23 @@ USAGE = 2
 
 
 @pytest.fixture(scope="module")
-def files(toy, tmp_path_factory):
+def files(toy, trained, tmp_path_factory):
     """Good and bad pipelines, texts and `.spacy` files in one directory."""
     folder = tmp_path_factory.mktemp("files")
-    nlp = toy.trained()
-    nlp.to_disk(folder / "trained")
     toy.nlp().to_disk(folder / "untrained")
     spacy.blank("en").to_disk(folder / "blank")
-    nlp.to_disk(folder / "damaged")
+    for name in ("trained", "damaged"):
+        trained.to_disk(folder / name)
     model = folder / "damaged" / "hpyp_parser" / "model"
     model.write_bytes(model.read_bytes()[:-1])
     (folder / "nothing").mkdir()
     for name, sentences in (("gold", toy.sentences(20)), ("other", toy.sentences(60)[45:])):
-        docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+        docs = [toy.doc(trained.vocab, sentence) for sentence in sentences]
         DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
     DocBin().to_disk(folder / "none.spacy")
     (folder / "cut.spacy").write_bytes((folder / "gold.spacy").read_bytes()[:100])
     (folder / "text.txt").write_text("the dog sees a cat .\nAda sleeps .\n")
     (folder / "table.csv").write_text("item,text\n1,the dog\n")
-    (folder / "latin.txt").write_bytes("café\n".encode("latin-1"))
-    (folder / "empty.txt").write_text("")
     return folder
 
 
@@ -49,9 +46,7 @@ ROWS = [
     ("evaluate trained none.spacy", "There is nothing to evaluate"),
     ("evaluate trained nowhere.spacy", "does not exist", USAGE),
     ("guides trained cut.spacy out.spacy", "'cut.spacy' is not a .spacy file, or it is damaged"),
-    ("rank trained latin.txt", "'latin.txt' is not text in UTF-8"),
     ("perplexity trained table.csv", "'table.csv' is a table"),
-    ("ngram empty.txt out.ngram", "There"),
     ("generate trained -o text.txt/new/out.jsonl", "Not a directory: 'text.txt"),
     ("surprisal trained text.txt -o text.txt/new/out.tsv", "Not a directory: 'text.txt"),
     ("evaluate trained gold.spacy -o nothing", "is a directory", USAGE),

@@ -26,7 +26,6 @@ def files(toy, trained, tmp_path_factory):
     docs = {
         "dev": [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(30, 60, 3)],
         "tagged": [Doc(nlp.vocab, words=one.words, tags=one.tags) for one in sentences],
-        "none": [],
     }
     for name, found in docs.items():
         DocBin(docs=found).to_disk(folder / f"{name}.spacy")
@@ -80,7 +79,6 @@ def test_every_scorer_skips_only_the_sentence_without_a_tree(folder, model):
     ("model", "data", "options", "problem"),
     [
         ("pipeline", "tagged.spacy", (), "has a gold head"),
-        ("pipeline", "none.spacy", (), "There is nothing to evaluate"),
         ("blank", "dev.spacy", (), "should have a parser"),
         ("of_spacy", "dev.spacy", ("--calibration",), "head_prob"),
     ],

@@ -19,12 +19,10 @@ TEXT = "the dog sees a cat .\nAda near the parser follows Kim near a bird .\n\nM
 def files(toy, trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rank")
     trained.to_disk(folder / "pipeline")
-    spacy.blank("en").to_disk(folder / "blank")
     (folder / "text.txt").write_text(TEXT)
-    (folder / "empty.txt").write_text(" \n\n")
     gold = "".join(map(toy.conllu, toy.sentences(60)[40:]))
     (folder / "gold.conllu").write_text(gold)
-    (folder / "random.conllu").write_bytes(bytes(range(256)))
+
     return folder
 
 
@@ -94,7 +92,7 @@ def test_sentences_are_ranked_by_their_tags_or_guide_tags(folder):
     nothing, tags = np.empty((3, 0)), np.array([[0, 1], [0, 1], [1, -1]])
     probabilities = np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]])
     write_guide(doc, Guide(nothing, nothing, nothing, [], tags, probabilities, ["X", "Y"]))
-    assert _probabilities(doc, "tag_prob") == pytest.approx([0.9, 0.4, 0.0])
+    assert _probabilities([*doc], "tag_prob") == pytest.approx([0.9, 0.4, 0.0])
 
 
 @pytest.mark.parametrize(("option", "sign"), [((), 1), (("--most-confident",), -1)])
@@ -149,14 +147,13 @@ def test_lemmas_are_kept_and_all_scripts_are_written_unescaped(folder, write):
 
 
 @pytest.mark.parametrize(
-    ("model", "text", "problem"),
+    ("name", "text", "problem"),
     [
-        ("pipeline", "empty.txt", "There is no sentence"),
-        ("pipeline", "random.conllu", "is not text in UTF-8"),
-        ("blank", "text.txt", "finds no sentences"),
+        ("a.txt", " \n\n", "There is no sentence"),
+        ("a.conllu", bytes(range(256)), "is not text in UTF-8"),
     ],
 )
-def test_unusable_input_is_rejected(folder, model, text, problem):
-    output = folder / "refused.txt"
-    assert problem in command_line.said("hpyp", "rank", folder / model, folder / text, "-o", output)
-    assert not output.exists()
+def test_unusable_input_is_rejected(folder, write, name, text, problem):
+    paths = folder / "pipeline", write(text, name), "-o", folder / "refused.txt"
+    assert problem in command_line.said("hpyp", "rank", *paths)
+    assert not (folder / "refused.txt").exists()

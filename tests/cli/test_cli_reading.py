@@ -10,8 +10,8 @@ import srsly
 pd = pytest.importorskip("pandas", reason="the extra 'reading' is not installed")
 pytest.importorskip("statsmodels", reason="the extra 'reading' is not installed")
 
-run = partial(command_line.run, "hpyp", "reading")
-of_times = partial(run, "--time", "time", "--text-by", "text", "--baseline", "length")
+COMMAND = "hpyp reading --time time --text-by text --baseline length".split()
+of_times, said = (partial(run, *COMMAND) for run in (command_line.run, command_line.said))
 
 
 @pytest.fixture
@@ -104,9 +104,6 @@ def test_rows_without_a_time_are_left_out(table):
 
 
 def test_tables_unfit_for_regression_are_reported(table):
-    def said(*arguments):
-        # Messages are wrapped at the width of the screen.
-        return " ".join(of_times(*arguments, exit_code=1).stderr.split())
 
     assert "no column 'surprise'" in said(table, "--predict", "surprise")
     assert "in the baseline" in said(table, "--predict", "surprisal,length")

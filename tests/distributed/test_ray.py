@@ -27,12 +27,8 @@ def ray():
         # Workers must be able to import the tasks of this file.
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        settings = {
-            "include_dashboard": False,
-            "object_store_memory": 80_000_000,
-            "log_to_driver": False,
-        }
-        ray.init("local", num_cpus=2, logging_level="error", **settings)
+        settings = {"include_dashboard": False, "object_store_memory": 80_000_000}
+        ray.init("local", num_cpus=2, logging_level="error", log_to_driver=False, **settings)
         yield ray
         ray.shutdown()
 

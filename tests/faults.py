@@ -35,7 +35,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.pipeline.base import TrainableComponent
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import read_treebank
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample" / "en_sample-ud-train.conllu"
 #: The parts, and their default numbers of documents, files and processes.

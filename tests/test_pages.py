@@ -17,7 +17,7 @@ from spacy.training import Example
 from test_docs import CODE, PROJECT, by_page
 from test_sample import SMALL
 
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import read_treebank
 
 _COMMAND = "python -m spacy "
 

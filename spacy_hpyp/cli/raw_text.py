@@ -10,8 +10,7 @@ from spacy.language import Language
 
 from ..annotation.syntactic_words import to_word_doc
 from ..language_model.tables import is_table
-from ..pipeline.corpus import mark_sentence, spans_of
-from ..pipeline.documents import SPACY, read_treebank
+from ..pipeline.corpus import SPACY, mark_sentence, read_treebank, spans_of
 from ..storage import blaming
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import read_blocks

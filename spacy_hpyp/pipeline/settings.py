@@ -1,13 +1,11 @@
 """The settings of the components: each is a line here, and a row of a table in docs/settings.md."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..settings import HIGHEST_PARTICLES, NAME, SEED, TRUTH, Number, OneOf, Settings, Whole, setting
 
-
-def _tokens() -> Any:
-    return setting("tokenizer", OneOf(("tokenizer", "gold")))
+#: The tokens to learn, see `alignment.gold_sentences`.
+TOKENS = OneOf(("tokenizer", "gold"))
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class ParserSettings(Settings):
     temperature: float = setting(1.0, Number(0.01, 1000.0))
     threads: int = setting(2, Whole(1))
     predict_tags: bool = setting(True, TRUTH)
-    tokens: str = _tokens()
+    tokens: str = setting("tokenizer", TOKENS)
     latent: str | None = setting(None, OneOf((None, "derivations", "parses")))
     latent_after: int = setting(10, Whole(0))
     contrast: int = setting(0, Whole(0))
@@ -43,7 +41,7 @@ class AttributeSettings(Settings):
 class ClassifyingSettings(AttributeSettings):
     """All settings of `easy_first_tagger`, and those of `easy_first_senter` but for one."""
 
-    tokens: str = _tokens()
+    tokens: str = setting("tokenizer", TOKENS)
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class EasyFirstParserSettings(Settings):
     beam: int = setting(8, Whole(1, 10_000))
     learning: str = setting("max-violation", OneOf(("early", "max-violation")))
     threads: int = setting(2, Whole(1))
-    tokens: str = _tokens()
+    tokens: str = setting("tokenizer", TOKENS)
     folds: int = setting(10, Whole(0, 1000))
     seed: int = setting(0, SEED)
 
@@ -70,7 +68,7 @@ class HeadOutwardSettings(Settings):
     """All settings of `head_outward_parser`."""
 
     decoding: str = setting("best", OneOf(("best", "mbr")))
-    tokens: str = _tokens()
+    tokens: str = setting("tokenizer", TOKENS)
     threads: int = setting(1, Whole(1))
     seed: int = setting(0, SEED)
 
@@ -89,6 +87,6 @@ class RerankerSettings(Settings):
     source: str = setting("", NAME)
     k: int = setting(20, Whole(1, 1_000_000))
     decoding: str = setting("mbr", OneOf(("best", "mbr")))
-    tokens: str = _tokens()
+    tokens: str = setting("tokenizer", TOKENS)
     threads: int = setting(1, Whole(1))
     seed: int = setting(0, SEED)

@@ -29,8 +29,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import NumpyOps, set_current_ops
 
-from spacy_hpyp.pipeline.corpus import create_gold_corpus
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import create_gold_corpus, read_treebank
 
 START = """
 import time

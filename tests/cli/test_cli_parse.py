@@ -11,7 +11,7 @@ from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, to_word_doc, write_back, write_words
 from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
 TEXT = "The dog sees a cat near a bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"

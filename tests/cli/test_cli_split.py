@@ -4,7 +4,7 @@ import pytest
 from command_line import run, said
 from spacy.vocab import Vocab
 
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import read_treebank
 from spacy_hpyp.treebanks.conllu import read_blocks, select
 
 WORD = "1\tw{0}\t_\tX\t_\t_\t0\troot\t_\t_\n"

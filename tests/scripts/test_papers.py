@@ -20,7 +20,7 @@ from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.annotation.uncased_words import read_uncased, uncased_key
 from spacy_hpyp.cli.commands import commands
 from spacy_hpyp.head_outward.latent_states import LatentStates
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import read_treebank
 from spacy_hpyp.text.unknown_words import unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 

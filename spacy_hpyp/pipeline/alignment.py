@@ -8,7 +8,7 @@
   becomes the root of the others.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -36,17 +36,10 @@ from ..compiled import NONE
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
-def unannotated(
-    doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[bool | None] | None = None
-) -> Doc:
-    """Return a new Doc of the same tokens.
-
-    vocab (Vocab | None): Another vocabulary for the new Doc.
-    sent_starts (Sequence[bool | None] | None): Sentence boundaries to set.
-    """
+def unannotated(doc: Doc, vocab: Vocab | None = None) -> Doc:
+    """Return a new Doc of the same tokens, with the same vocabulary or another."""
     spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
-    words = [token.text for token in doc]
-    return Doc(doc.vocab if vocab is None else vocab, words, spaces, sent_starts=sent_starts)
+    return Doc(doc.vocab if vocab is None else vocab, [token.text for token in doc], spaces)
 
 
 def with_words(doc: Doc) -> Doc:

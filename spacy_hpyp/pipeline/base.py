@@ -146,15 +146,12 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If a value is not valid, or the model does not allow it.
         RAISES (TypeError): If there is no such setting.
         """
-        self.settings = self._changed(settings)
-
-    def _changed(self, settings: dict[str, Any]) -> Any:
         try:
             changed = replace(self.settings, **settings)
             self._check_settings(changed)
         except ValueError as error:
             raise ValueError(f"Settings of the component '{self.name}': {error}") from error
-        return changed
+        self.settings = changed
 
     # Defined by subclasses
 

@@ -25,7 +25,7 @@ from ..memory import giving_back
 from ..settings import whole
 from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, learn_from_held_out
 from ..training.treebank import GoldCorpus, Seen
-from .alignment import gold_documents
+from .alignment import gold_sentences
 from .base import components_before
 from .parsers import Parser, ParserWithCandidates
 from .settings import EasyFirstParserSettings
@@ -81,16 +81,14 @@ class EasyFirstParser(ParserWithCandidates, Parser):
         parser = self.parser
         try:
             numbers = {tag: number for number, tag in enumerate(labels["tags"])}
-            parser.initialize(
-                corpus.vocabulary(labels["tags"], parser.vocabulary_settings), labels["labels"]
-            )
+            vocabulary = corpus.vocabulary(labels["tags"], parser.vocabulary_settings)
+            parser.initialize(vocabulary, labels["labels"])
             progress = parser.progress
             counts = Counter(word for sentence in corpus.usable.values() for word in sentence.words)
             progress.counts = {word: count for word, count in counts.items() if count > 1}
             for key, tags in self._jackknife(examples, nlp).items():
-                progress.tags[key] = np.array(
-                    [numbers.get(tag, NONE) for tag in tags], dtype=np.int32
-                )
+                found = [numbers.get(tag, NONE) for tag in tags]
+                progress.tags[key] = np.array(found, dtype=np.int32)
             self._remember(examples)
             lessons = self._seen.usable
             progress.sentences = sum(corpus.copies[key] for key in lessons)
@@ -135,16 +133,14 @@ class EasyFirstParser(ParserWithCandidates, Parser):
     def _remember(self, examples: Iterable[Example]) -> list[bytes]:
         """Make lessons of examples. Returns the keys of their usable sentences."""
         keys = []
-        examples = list(examples)
-        for example, document in zip(examples, gold_documents(examples, self._tokens)):
+        for example in examples:
+            document = gold_sentences(example, self._tokens)
             found = [raw.key for raw in document]
             new = set(found) - self._seen.made.keys()
             guides, start = None, 0
             if new and self.parser.is_guided:
-                reference = example.reference
-                guides = self.parser.guides(
-                    [reference], read_words([reference]).layout, reader=self.name
-                )
+                docs = [example.reference]
+                guides = self.parser.guides(docs, read_words(docs).layout, reader=self.name)
             for key, raw in zip(found, document):
                 end = start + len(raw.rows)
                 own = None if guides is None else Guides(*(part[start:end] for part in guides))
@@ -168,13 +164,8 @@ class EasyFirstParser(ParserWithCandidates, Parser):
         given = progress.tags.get(key, tags)
         count = np.array([progress.counts.get(word, 1) for word in gold.words])
         *words, offsets = parser.encode(gold.words, np.arange(n), given, np.array([0, n]), guides)
-        return Lessons(
-            *words,
-            heads,
-            labels,
-            (_WORD_DROPOUT / (_WORD_DROPOUT + count)).astype(np.float32),
-            offsets,
-        )
+        dropout = (_WORD_DROPOUT / (_WORD_DROPOUT + count)).astype(np.float32)
+        return Lessons(*words, heads, labels, dropout, offsets)
 
     @property
     def held_out(self) -> set[bytes]:

@@ -17,16 +17,7 @@ from thinc.api import Config, Model
 
 from ..memory import collecting_rarely
 from ..settings import Settings, taking
-from .settings import (
-    AttributeSettings,
-    ClassifyingSettings,
-    EasyFirstParserSettings,
-    HeadOutwardSettings,
-    ParserSettings,
-    RerankerSettings,
-    SenterSettings,
-    StateSettings,
-)
+from . import settings
 
 _DEFAULTS = Config().from_disk(Path(__file__).with_name("defaults.cfg"), interpolate=False)
 # The attributes that a parser sets.
@@ -49,32 +40,28 @@ def _component(place: str) -> type[Any]:
 def _trainable(
     factory: str,
     place: str,
-    settings: type[Settings],
+    group: type[Settings],
     *,
-    assigns: Sequence[str],
-    requires: Sequence[str] = (),
     scores: dict[str, float | None],
+    **uses: Sequence[str],
 ) -> Callable[..., Pipe]:
     """Register the factory of a component with a model. See `Language.factory`.
 
     A default config cannot refer to the language, but the classes of unknown words depend on it:
     those of English differ from those of all other languages. So there is a factory of its own for
     English.
+
+    **uses: The attributes that it `assigns` and `requires`.
     """
 
-    @taking(settings)
+    @taking(group)
     def make(
         nlp: Language, name: str, model: Model, scorer: Callable | None = None, **values: Any
     ) -> Pipe:
         return _component(place)(nlp.vocab, model, name, nlp=nlp, scorer=scorer, **values)
 
-    default = Config({**asdict(settings()), **_DEFAULTS[factory]})
-    known = {
-        "assigns": assigns,
-        "requires": requires,
-        "default_score_weights": scores,
-        "func": make,
-    }
+    default = Config({**asdict(group()), **_DEFAULTS[factory]})
+    known = {"default_score_weights": scores, "func": make, **uses}
     Language.factory(factory, default_config=default, **known)
     if "unknown_words" in default["model"]:
         english = default.merge({"model": {"unknown_words": {"lang": "en"}}})
@@ -85,42 +72,42 @@ def _trainable(
 make_hpyp_parser = _trainable(
     "hpyp_parser",
     "hpyp_parser:HPYPParser",
-    ParserSettings,
+    settings.ParserSettings,
     assigns=["token.tag", *_TREES, "token._.tag_prob", *_PROBABILITIES, "doc._.guide"],
     scores=_TAG_AND_TREE_SCORES,
 )
 make_easy_first_senter = _trainable(
     "easy_first_senter",
     "word_classifiers:EasyFirstSenter",
-    SenterSettings,
+    settings.SenterSettings,
     assigns=["token.is_sent_start", "doc.sents"],
     scores={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
 )
 make_easy_first_tagger = _trainable(
     "easy_first_tagger",
     "word_classifiers:EasyFirstTagger",
-    ClassifyingSettings,
+    settings.ClassifyingSettings,
     assigns=["token.tag"],
     scores={"tag_acc": 1.0},
 )
 make_easy_first_morphologizer = _trainable(
     "easy_first_morphologizer",
     "word_classifiers:EasyFirstMorphologizer",
-    AttributeSettings,
+    settings.AttributeSettings,
     assigns=["token.pos", "token.morph"],
     scores=_MORPH_SCORES,
 )
 make_easy_first_lemmatizer = _trainable(
     "easy_first_lemmatizer",
     "word_classifiers:EasyFirstLemmatizer",
-    AttributeSettings,
+    settings.AttributeSettings,
     assigns=["token.lemma"],
     scores={"lemma_acc": 1.0},
 )
 make_easy_first_parser = _trainable(
     "easy_first_parser",
     "easy_first_parser:EasyFirstParser",
-    EasyFirstParserSettings,
+    settings.EasyFirstParserSettings,
     assigns=_TREES,
     requires=["token.tag"],
     scores=_TREE_SCORES,
@@ -128,7 +115,7 @@ make_easy_first_parser = _trainable(
 make_head_outward_parser = _trainable(
     "head_outward_parser",
     "head_outward_parser:HeadOutwardParser",
-    HeadOutwardSettings,
+    settings.HeadOutwardSettings,
     assigns=[*_TREES, "span._.log_prob", "doc._.log_prob"],
     requires=["token.tag"],
     scores=_TREE_SCORES,
@@ -136,7 +123,7 @@ make_head_outward_parser = _trainable(
 make_head_outward_states = _trainable(
     "head_outward_states",
     "head_outward_states:HeadOutwardStates",
-    StateSettings,
+    settings.StateSettings,
     assigns=["token._.latent_state"],
     scores={"words_log_prob": 1.0},
 )
@@ -159,7 +146,7 @@ make_arc_confidence = _trainable(
 make_parse_reranker = _trainable(
     "parse_reranker",
     "parse_reranker:ParseReranker",
-    RerankerSettings,
+    settings.RerankerSettings,
     assigns=_TREES,
     requires=["token.tag", "token.head", "token.dep"],
     scores=_TREE_SCORES,
@@ -169,7 +156,7 @@ make_parse_reranker = _trainable(
 @Language.factory("keep_parse", assigns=["doc._.hpyp_parses"], default_config={"name_of_parse": ""})
 def make_keep_parse(nlp: Language, name: str, name_of_parse: str) -> Pipe:
     """Make a component that keeps a parse, by default under the name of the one before it."""
-    return _component("keep_parse:KeepParse")(name, name_of_parse=name_of_parse, nlp=nlp)
+    return _component("parse_combiner:KeepParse")(name, name_of_parse=name_of_parse, nlp=nlp)
 
 
 @Language.factory(

@@ -76,7 +76,20 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     @property
     def search(self) -> Search:
         """How documents are parsed."""
-        return search_of(self.settings)
+        consensus, is_beam = self.decoding == "mbr", self.decoding == "beam"
+        future_cost = 0.0 if is_beam else self.future_cost
+        return Search(
+            particles=self.particles,
+            stack_penalty=self.stack_penalty,
+            marginals=consensus or self.guides,
+            consensus=consensus,
+            temperature=self.temperature,
+            # With the paper's settings, every tag is tried.
+            tag_threshold=0.0 if self.stack_penalty == future_cost == 0.0 or is_beam else 0.5,
+            guides=self.guides,
+            future_cost=future_cost,
+            scheme=TOP if is_beam else ROUND,
+        )
 
     @property
     def _parsing(self) -> dict[str, Any]:
@@ -184,13 +197,12 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         RETURNS (tuple[Layout, Parses]): The places of the words, and their best trees.
         RAISES (ValueError): If the component is untrained, or a tag is needed and missing.
         """
-        model, docs, settings = self._initialized(), list(docs), self.settings
-        blocks, words = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
+        model, docs = self._initialized(), list(docs)
+        blocks, words = encode_docs(docs, model.encoder, given_tags=not self.predict_tags)
         if search is not None:
             # Reading predicts only words, without other observations of rare words.
             blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
-        search = search_of(settings) if search is None else search
-        parses = decode(model.frozen, blocks, search, settings.threads)
+        parses = decode(model.frozen, blocks, search or self.search, self.threads)
         if model.confidence is not None:
             parses = model.confidence.of(
                 parses, blocks.offsets, model.vocabulary.is_known(blocks.words)
@@ -285,7 +297,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
             annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")
         ]
         docs, sentences = map(list, zip(*annotated)) if annotated else ([], [])
-        search = search_of(self._changed({"guides": True}))
+        search = self.search._replace(marginals=True, guides=True)
         guides, learned = leave_out(
             model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
         )
@@ -328,21 +340,3 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
         """Return `tree_log_prob` of each sentence, and for which sentences it is an exact sum."""
         return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
-
-
-def search_of(settings: ParserSettings) -> Search:
-    """Return how documents are parsed with some settings."""
-    consensus, is_beam = settings.decoding == "mbr", settings.decoding == "beam"
-    future_cost = 0.0 if is_beam else settings.future_cost
-    return Search(
-        particles=settings.particles,
-        stack_penalty=settings.stack_penalty,
-        marginals=consensus or settings.guides,
-        consensus=consensus,
-        temperature=settings.temperature,
-        # With the paper's settings, every tag is tried.
-        tag_threshold=0.0 if settings.stack_penalty == future_cost == 0.0 or is_beam else 0.5,
-        guides=settings.guides,
-        future_cost=future_cost,
-        scheme=TOP if is_beam else ROUND,
-    )

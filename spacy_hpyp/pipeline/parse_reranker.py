@@ -19,6 +19,7 @@ from ..combining.reranker import FEATURES, RANKING, Ranking, as_groups, learn_we
 from ..compiled import NONE
 from .alignment import annotated_document, unannotated
 from .base import components_before
+from .corpus import mark_sentence
 from .head_outward_parser import HeadOutwardComponent
 from .settings import RerankerSettings
 
@@ -28,26 +29,16 @@ _HELD_OUT = 500
 _LEAST_HELD_OUT = 30
 _OWN, _SOURCE, _TREE, _LABELS = range(len(FEATURES))
 
-#: A gold sentence as a document of its own, with its annotation.
-_Gold = tuple[Doc, RawSentence]
-
 
 @dataclass(frozen=True)
 class Reranked:
-    """The candidates of a sentence, ranked.
+    """The candidates of a sentence, ranked."""
 
-    candidates (Candidates): The trees, the source's best one first.
-    features (float64[k, FEATURES]): See `spacy_hpyp.combining.reranker`.
-    probability (float64[k]): The probability that each is the best.
-    chosen (int): The number of the chosen one, from 0.
-    head_probability (float64[n]): The probabilities of its arcs, summed over all candidates.
-    """
-
-    candidates: Candidates
-    features: np.ndarray
-    probability: np.ndarray
-    chosen: int
-    head_probability: np.ndarray
+    candidates: Candidates  # The source's best one first
+    features: np.ndarray  # float64[k, FEATURES]: see `spacy_hpyp.combining.reranker`
+    probability: np.ndarray  # float64[k]: the probability that each is the best
+    chosen: int  # The number of the chosen one, from 0
+    head_probability: np.ndarray  # float64[n]: of its arcs, summed over all candidates
 
 
 class ParseReranker(HeadOutwardComponent):
@@ -102,7 +93,8 @@ class ParseReranker(HeadOutwardComponent):
 
     def _reset_training(self) -> None:
         super()._reset_training()
-        self._held: dict[bytes, _Gold] = {}
+        # Held-out gold sentences, each as a document of its own and with its annotation.
+        self._held: dict[bytes, tuple[Doc, RawSentence]] = {}
         self._parsed: list[tuple[Doc, RawSentence, Candidates]] = []
 
     def initialize(
@@ -138,16 +130,18 @@ class ParseReranker(HeadOutwardComponent):
         return _without(super()._documents(examples), self.ranking.held_out)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        if self.ranking.held_out:
-            for key, sentence in _sentences(examples, self.tokens):
-                if key in self.ranking.held_out:
-                    self._held.setdefault(key, sentence)
+        for example in examples if self.ranking.held_out else ():
+            doc, sentences = annotated_document(example, self.tokens)
+            for raw in sentences:
+                if raw.key in self.ranking.held_out:
+                    span = doc[int(raw.place[0]) : int(raw.place[-1]) + 1]
+                    self._held.setdefault(raw.key, (span.as_doc(), raw))
         return super()._learn_from(examples, drop, losses)
 
     def _end_pass(self) -> None:
         """Learn weights from the held-out sentences."""
         if len(self._parsed) < len(self._held):
-            self._parsed = self._parse_held_out([self._held[key] for key in sorted(self._held)])
+            self._parsed = self._parse_held_out()
         features, right = [], []
         for doc, raw, candidates in self._parsed:
             if len(candidates.token) == len(raw.rows):
@@ -161,21 +155,15 @@ class ParseReranker(HeadOutwardComponent):
         self.model.attrs[RANKING] = replace(self.ranking, weights=weights)
         util.logger.info("%s: weights of %d sentences: %s", self.name, len(features), self.weights)
 
-    def _parse_held_out(
-        self, sentences: Sequence[_Gold]
-    ) -> list[tuple[Doc, RawSentence, Candidates]]:
+    def _parse_held_out(self) -> list[tuple[Doc, RawSentence, Candidates]]:
         """Return held-out sentences with their candidates, parsed as if none had been seen."""
-        found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
-        pipes = {
-            name: pipe.held_out_copy([[raw for _, raw in found]])
-            if hasattr(pipe, "held_out_copy")
-            else pipe
-            for name, pipe in components_before(self, self.nlp)
-        }
-        docs: Iterable[Doc] = [
-            unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in found
-        ]
+        found = [self._held[key] for key in sorted(self._held)]
+        found = [(doc, raw) for doc, raw in found if problem_of(raw.rows) is None]
+        docs: Iterable[Doc] = [mark_sentence(unannotated(doc)) for doc, _ in found]
+        pipes = dict(components_before(self, self.nlp))
         for name, pipe in pipes.items():
+            if hasattr(pipe, "held_out_copy"):
+                pipe = pipes[name] = pipe.held_out_copy([[raw for _, raw in found]])
             if name not in self.nlp.disabled:
                 docs = pipe.pipe(docs) if hasattr(pipe, "pipe") else map(pipe, docs)
         parsed = []
@@ -267,12 +255,3 @@ def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
 def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterator[GoldDocument]:
     """Leave out held-out sentences."""
     return ([raw for raw in document if raw.key not in held_out] for document in documents)
-
-
-def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes, _Gold]]:
-    """Yield gold sentences as documents of their own, with their keys."""
-    for example in examples:
-        doc, sentences = annotated_document(example, tokens)
-        for raw in sentences:
-            span = doc[int(raw.place[0]) : int(raw.place[-1]) + 1]
-            yield raw.key, (span.as_doc(), raw)

@@ -223,7 +223,10 @@ class NGramReader(Reader):
     """
 
     def __init__(self, model: NGramModel, segmenter: Language | None = None) -> None:
-        super().__init__(segmenter or blank_pipeline(model), model)
+        nlp = segmenter or spacy.blank(model.words.lang)
+        if segmenter is None and model.words.tokenizer:
+            nlp.tokenizer = create_learned_tokenizer()(nlp).from_bytes(model.words.tokenizer)
+        super().__init__(nlp, model)
         self.segmenter = segmenter
 
     def score(
@@ -259,14 +262,6 @@ class NGramReader(Reader):
             classes = rare_classes(self.model.vocabulary, [token.text for token in doc])
             of_doc = {"next": entropies} if entropy else {}
             yield Scores(doc, word_spans(tokens), summed, classes, None, of_doc)
-
-
-def blank_pipeline(model: NGramModel) -> Language:
-    """Make a pipeline with the tokenizer of an n-gram model."""
-    nlp = spacy.blank(model.words.lang)
-    if model.words.tokenizer:
-        nlp.tokenizer = create_learned_tokenizer()(nlp).from_bytes(model.words.tokenizer)
-    return nlp
 
 
 def reader_for(

@@ -60,9 +60,8 @@ def create_learned_tokenizer(
     check("sentences", sentences, OneOf(tuple(_BOUNDS)))
     check("method", method, OneOf(_METHODS))
     check("seed", seed, SEED)
-    return lambda nlp: LearnedTokenizer(
-        nlp.vocab, nlp.lang, sentences=sentences, method=method, seed=seed
-    )
+    settings = {"sentences": sentences, "method": method, "seed": seed}
+    return lambda nlp: LearnedTokenizer(nlp.vocab, nlp.lang, **settings)
 
 
 def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
@@ -243,12 +242,10 @@ class LearnedTokenizer:
         self._learn([doc for doc in docs if id(doc) not in chosen], ())
         scores = []
         for self.by_rules in (False, True):
-            tokens, words = PRFScore(), PRFScore()
-            for doc in held_out:
-                found = self(doc.text)
-                tokens.score_set(_token_spans(found), _token_spans(doc))
-                words.score_set(_word_spans(found), _word_spans(doc))
-            scores.append((tokens.fscore, words.fscore))
+            examples, words = [Example(self(doc.text), doc) for doc in held_out], PRFScore()
+            for example in examples:
+                words.score_set(_word_spans(example.predicted), _word_spans(example.reference))
+            scores.append((self.score(examples)["token_f"], words.fscore))
         prefers = scores[1][1] >= scores[0][1]
         (token_f, word_f), (rules_token_f, rules_word_f) = 100.0 * np.array(scores)
         msg.info(
@@ -336,10 +333,6 @@ def _tokens_and_words(doc: Doc) -> list[tuple[str, list[str]]]:
     """Return the tokens of a Doc, each with its words."""
     several = {token.i: [word.form for word in words] for token, words in multiword_tokens(doc)}
     return [(token.text, several.get(token.i, [token.text])) for token in doc if not token.is_space]
-
-
-def _token_spans(doc: Doc) -> set[tuple[int, int]]:
-    return {(token.idx, token.idx + len(token)) for token in doc if not token.is_space}
 
 
 def _word_spans(doc: Doc) -> set[tuple[int, int, str]]:

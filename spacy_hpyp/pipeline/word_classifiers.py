@@ -13,18 +13,9 @@ from spacy.morphology import Morphology
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotation import encoding
 from ..annotation.arrays import joined, offsets_of
-from ..annotation.encoding import (
-    BEGINS,
-    GOES_ON,
-    Words,
-    read_attribute,
-    read_spaces,
-    read_words,
-    write_attribute,
-    write_starts,
-    write_tags,
-)
+from ..annotation.encoding import BEGINS, GOES_ON, Words, read_attribute, read_words
 from ..annotation.sentences import content_key
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Sequences
@@ -33,7 +24,7 @@ from ..settings import whole
 from ..text.lemmas import LemmaRules
 from ..training.outcomes import Encoded, GoldWords, jackknife
 from ..training.treebank import Seen
-from .alignment import gold_documents
+from .alignment import gold_sentences
 from .base import TrainableComponent
 from .settings import AttributeSettings, ClassifyingSettings, SenterSettings
 
@@ -54,11 +45,6 @@ class WordClassifyingComponent(TrainableComponent):
     def classifier(self) -> WordClassifier:
         """The model itself."""
         return self.learned
-
-    @property
-    def search(self) -> EasyFirstSearch:
-        """The search for outcomes."""
-        return EasyFirstSearch(self.settings.beam)
 
     # Training
 
@@ -82,7 +68,8 @@ class WordClassifyingComponent(TrainableComponent):
         parts = [encoded for encoded in parts if encoded is not None]
         if parts:
             batch = joined(parts)
-            updates = self.classifier.learn(batch.sequences, batch.gold, self.search)
+            search = EasyFirstSearch(self.beam)
+            updates = self.classifier.learn(batch.sequences, batch.gold, search)
             self._count_loss(losses, int(updates.sum()), len(batch.sequences.offsets) - 1)
         return False
 
@@ -112,7 +99,7 @@ class WordClassifyingComponent(TrainableComponent):
         return words, self._decide(sequences)
 
     def _decide(self, sequences: Sequences) -> np.ndarray:
-        return self.classifier.decide(sequences, self.search, self.threads)
+        return self.classifier.decide(sequences, EasyFirstSearch(self.beam), self.threads)
 
 
 def _numbers(outcomes: Sequence[str]) -> dict[str, int]:
@@ -192,6 +179,15 @@ class AttributeComponent(LabellingComponent):
         return GoldWords(keys, words.forms, words.place, gold, given, more, offsets)
 
 
+def _distinct_pairs(
+    first: np.ndarray, second: np.ndarray
+) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Return the distinct pairs of numbers of words, and the pair of each word (int64[words])."""
+    size = int(second.max(initial=0)) + 1
+    distinct, place = np.unique(first * size + second, return_inverse=True)
+    return [divmod(pair, size) for pair in distinct.tolist()], place
+
+
 def _guide_content(doc: Doc) -> bytes:
     """Return the content of the guide of a document, if it has one."""
     if doc._.guide is None:
@@ -235,7 +231,7 @@ class EasyFirstSenter(WordClassifyingComponent):
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
         """Write the sentence boundaries that `predict` has found."""
-        write_starts(list(docs), *scores)
+        encoding.write_starts(list(docs), *scores)
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> GoldWords | None:
         if self.tokens == "gold":
@@ -253,7 +249,7 @@ class EasyFirstSenter(WordClassifyingComponent):
             return None
         given = np.full_like(gold, NONE)
         gold[0] = given[0] = BEGINS
-        more = {"space": read_spaces([doc], words.layout)}
+        more = {"space": encoding.read_spaces([doc], words.layout)}
         keys, offsets = [self._key(example)], words.layout.docs
         return GoldWords(keys, words.forms, words.place, gold, given, more, offsets)
 
@@ -277,7 +273,7 @@ class EasyFirstTagger(LabellingComponent):
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
         """Write the tags that `predict` has found."""
         words, outcomes = scores
-        write_tags(list(docs), words.layout, outcomes, self.classifier.outcomes)
+        encoding.write_tags(list(docs), words.layout, outcomes, self.classifier.outcomes)
 
     def jackknife(
         self,
@@ -299,32 +295,32 @@ class EasyFirstTagger(LabellingComponent):
         RAISES (ValueError): If the component has not been initialized.
         """
         self._check_trained()
-        tags = self.classifier.outcomes
-        examples = self._examples(examples, "jackknife")
-        parts = [self._read(example, _numbers(tags), tokens or self.tokens) for example in examples]
+        tags, examples = self.classifier.outcomes, self._examples(examples, "jackknife")
+        parts = [self._gold_words(example, _numbers(tags), tokens) for example in examples]
+        parts = [part for part in parts if part is not None]
         if not parts:
             return {}
         found = jackknife(
             self.classifier,
             GoldWords.join(parts),
-            self.search,
+            EasyFirstSearch(self.beam),
             folds=whole("folds", folds, least=2),
             epochs=epochs,
             threads=self.threads,
         )
         return {key: [tags[tag] for tag in outcomes.tolist()] for key, outcomes in found.items()}
 
-    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> GoldWords | None:
-        words = self._read(example, outcomes, self.tokens)
-        return words if words.keys else None
-
-    def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> GoldWords:
+    def _gold_words(
+        self, example: Example, outcomes: dict[str, int], tokens: str | None = None
+    ) -> GoldWords | None:
         more: dict[str, np.ndarray] = {}
         if self.classifier.is_guided:
             # A guide belongs to the tokens of its document.
             tokens, docs = "gold", [example.reference]
             more = self.classifier.symbols(docs, read_words(docs), reader=self.name)
-        (sentences,) = gold_documents([example], tokens)
+        sentences = gold_sentences(example, tokens or self.tokens)
+        if not sentences:
+            return None
         number: dict[str, int] = {}
         forms = [form for sentence in sentences for form in sentence.strings(0)]
         place = np.array([number.setdefault(form, len(number)) for form in forms], dtype=np.int64)
@@ -362,15 +358,16 @@ class EasyFirstMorphologizer(AttributeComponent):
         if not self._writes:
             return
         docs, (words, outcomes) = list(docs), scores
-        parts = zip(*map(_taken_apart, self.classifier.outcomes))
-        for attribute, values in zip(("pos", "morph"), parts):
-            write_attribute(docs, words.layout, attribute, values, outcomes)
+        distinct, place = np.unique(outcomes, return_inverse=True)
+        parts = [_taken_apart(self.classifier.outcomes[i]) for i in distinct.tolist()]
+        for i, attribute in enumerate(("pos", "morph")):
+            values = [part[i] for part in parts]
+            encoding.write_attribute(docs, words.layout, attribute, values, place)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         parts, part = read_attribute([doc], words.layout, "pos")
         morphs, morph = read_attribute([doc], words.layout, "morph")
-        pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
-        pairs = [divmod(pair, len(morphs)) for pair in pairs.tolist()]
+        pairs, place = _distinct_pairs(part, morph)
         return [_put_together(parts[i], morphs[j]) for i, j in pairs], place
 
 
@@ -420,16 +417,13 @@ class EasyFirstLemmatizer(AttributeComponent):
         docs, (words, outcomes) = list(docs), scores
         if not self._writes or not len(outcomes):
             return
-        rules = len(self._rules.names)
-        distinct, place = np.unique(words.place * rules + outcomes, return_inverse=True)
-        pairs = [divmod(pair, rules) for pair in distinct.tolist()]
+        pairs, place = _distinct_pairs(words.place, outcomes)
         lemmas = [self._rules.apply(rule, words.forms[i]) or words.forms[i] for i, rule in pairs]
-        write_attribute(docs, words.layout, "lemma", lemmas, place)
+        encoding.write_attribute(docs, words.layout, "lemma", lemmas, place)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         lemmas, lemma = read_attribute([doc], words.layout, "lemma")
-        pairs, place = np.unique(words.place * max(1, len(lemmas)) + lemma, return_inverse=True)
-        pairs = [divmod(pair, len(lemmas)) for pair in pairs.tolist()]
+        pairs, place = _distinct_pairs(words.place, lemma)
         named = ((words.forms[i], lemmas[j]) for i, j in pairs)
         return [self._rules.name(form, lemma) if lemma else "" for form, lemma in named], place
 

@@ -10,13 +10,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.sentences import problem_of, read_gold
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
-from spacy_hpyp.pipeline.alignment import (
-    PIECE_LABEL,
-    PUNCTUATION_LABEL,
-    annotated_document,
-    example_of_words,
-    gold_documents,
-)
+from spacy_hpyp.pipeline.alignment import annotated_document, example_of_words, gold_sentences
 
 VOCAB = spacy.blank("xx").vocab
 
@@ -31,47 +25,45 @@ def gold_doc(*sentences):
             tags.append(tag)
             heads.append(start + head)
             deps.append(dep)
-    return Doc(VOCAB, words=words, spaces=[False] * len(words), tags=tags, heads=heads, deps=deps)
+    return unspaced(words, tags=tags, heads=heads, deps=deps)
 
 
-def sentences_of(example, tokens="tokenizer"):
-    """The sentences to learn from an example."""
-    (found,) = gold_documents([example], tokens)
-    return found
+def unspaced(words, **annotation):
+    """A document without spaces."""
+    return Doc(VOCAB, words=words, spaces=[False] * len(words), **annotation)
+
+
+def keys_of(sentences):
+    return [sentence.key for sentence in sentences]
 
 
 def on_tokens(gold, tokens):
     """The sentences of a gold document on some tokens, as lists of (token, tag, head, label)."""
-    example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
+    example = Example(unspaced(tokens), gold)
     found = []
-    for sentence in sentences_of(example):
-        orths, tags, deps, offsets = sentence.rows.T
-        names = [
-            [VOCAB.strings[int(np.uint64(value))] for value in column]
-            for column in (orths, tags, deps)
-        ]
-        found.append(list(zip(*names[:2], (np.arange(len(orths)) + offsets).tolist(), names[2])))
+    for sentence in gold_sentences(example):
+        forms, tags, deps = map(sentence.strings, range(3))
+        heads = (np.arange(len(forms)) + sentence.rows[:, 3]).tolist()
+        found.append(list(zip(forms, tags, heads, deps)))
     return found
 
 
-CANNOT = [
-    ("we", "PRP", 3, "nsubj"),
-    ("ca", "MD", 3, "aux"),
-    ("n't", "RB", 3, "advmod"),
-    ("go", "VB", 3, "ROOT"),
-]
-DOWN = [("go", "VB", 0, "ROOT"), ("downhill", "RB", 0, "advmod"), ("now", "RB", 1, "advmod")]
+def rows(text):
+    """The words of a sentence as (word, tag, head, label), written with commas between them."""
+    words = (word.split(" ") for word in text.split(", "))
+    return [(form, tag, int(head), label) for form, tag, head, label in words]
+
+
+CANNOT = rows("we PRP 3 nsubj, ca MD 3 aux, n't RB 3 advmod, go VB 3 ROOT")
+DOWN = rows("go VB 0 ROOT, downhill RB 0 advmod, now RB 1 advmod")
 #: A chain of heads: in the token "bc", one word is the head of the other.
-DEEP = [("a", "A", 1, "x"), ("b", "B", 2, "y"), ("c", "C", 3, "z"), ("d", "D", 3, "ROOT")]
+DEEP = rows("a A 1 x, b B 2 y, c C 3 z, d D 3 ROOT")
 
 
 def test_sentences_with_equal_tokens_have_equal_keys_among_others():
     gold = gold_doc(CANNOT, DOWN)
-    example = Example(
-        Doc(VOCAB, words=["we", "can't", "go", "go", "downhill", "now"], spaces=[False] * 6), gold
-    )
-    keys = [sentence.key for sentence in sentences_of(example)]
-    gold_keys = [sentence.key for sentence in sentences_of(example, "gold")]
+    example = Example(unspaced("we can't go go downhill now".split()), gold)
+    keys, gold_keys = (keys_of(gold_sentences(example, tokens)) for tokens in ("tokenizer", "gold"))
     assert keys[0] != gold_keys[0]
     assert keys[1] == gold_keys[1]
 
@@ -81,73 +73,50 @@ def test_sentences_with_equal_tokens_have_equal_keys_among_others():
     [
         # A token of several words inherits everything from their head, here the first of two
         # sisters.
-        (CANNOT, ["we", "can't", "go"],
-         [("we", "PRP", 2, "nsubj"), ("can't", "MD", 2, "aux"), ("go", "VB", 2, "ROOT")]),
-        (CANNOT, ["we", "ca", "n'tgo"],
-         [("we", "PRP", 2, "nsubj"), ("ca", "MD", 2, "aux"), ("n'tgo", "VB", 2, "ROOT")]),
-        (DEEP, ["a", "bc", "d"], [("a", "A", 1, "x"), ("bc", "C", 2, "z"), ("d", "D", 2, "ROOT")]),
-        (DEEP, ["abcd"], [("abcd", "D", 0, "ROOT")]),
+        (CANNOT, "we can't go", "we PRP 2 nsubj, can't MD 2 aux, go VB 2 ROOT"),
+        (CANNOT, "we ca n'tgo", "we PRP 2 nsubj, ca MD 2 aux, n'tgo VB 2 ROOT"),
+        (DEEP, "a bc d", "a A 1 x, bc C 2 z, d D 2 ROOT"),
+        (DEEP, "abcd", "abcd D 0 ROOT"),
         # The pieces of a word attach to its first piece, and so do its dependents.
         (
             DOWN,
-            ["go", "down", "hi", "ll", "now"],
-            [
-                ("go", "VB", 0, "ROOT"),
-                ("down", "RB", 0, "advmod"),
-                ("hi", "RB", 1, PIECE_LABEL),
-                ("ll", "RB", 1, PIECE_LABEL),
-                ("now", "RB", 1, "advmod"),
-            ],
+            "go down hi ll now",
+            "go VB 0 ROOT, down RB 0 advmod, hi RB 1 dep, ll RB 1 dep, now RB 1 advmod",
         ),
         (
             DOWN,
-            ["g", "o", "downhill", "now"],
-            [("g", "VB", 0, "ROOT"), ("o", "VB", 0, PIECE_LABEL),
-             ("downhill", "RB", 0, "advmod"), ("now", "RB", 2, "advmod")],
+            "g o downhill now",
+            "g VB 0 ROOT, o VB 0 dep, downhill RB 0 advmod, now RB 2 advmod",
         ),
         (
-            [("!!", ".", 1, "punct"), ("e-mail", "VB", 1, "ROOT")],
-            ["!", "!", "e", "-", "mail"],
-            [
-                ("!", ".", 2, "punct"),
-                ("!", ".", 0, PUNCTUATION_LABEL),
-                ("e", "VB", 2, "ROOT"),
-                ("-", "VB", 2, PUNCTUATION_LABEL),
-                ("mail", "VB", 2, PIECE_LABEL),
-            ],
+            rows("!! . 1 punct, e-mail VB 1 ROOT"),
+            "! ! e - mail",
+            "! . 2 punct, ! . 0 punct, e VB 2 ROOT, - VB 2 punct, mail VB 2 dep",
         ),
         # Split and joined at once: the token in between holds the rest of one word and the
         # beginning of another.
         (
             CANNOT,
-            ["we", "c", "an", "'t", "go"],
-            [
-                ("we", "PRP", 4, "nsubj"),
-                ("c", "MD", 4, "aux"),
-                ("an", "RB", 4, "advmod"),
-                ("'t", "RB", 2, PIECE_LABEL),
-                ("go", "VB", 4, "ROOT"),
-            ],
+            "we c an 't go",
+            "we PRP 4 nsubj, c MD 4 aux, an RB 4 advmod, 't RB 2 dep, go VB 4 ROOT",
         ),
     ],
-)  # fmt: skip
+)
 def test_tags_and_arcs_are_carried_over(gold, tokens, expected):
-    assert on_tokens(gold_doc(gold), tokens) == [expected]
+    assert on_tokens(gold_doc(gold), tokens.split()) == [rows(expected)]
 
 
 def test_a_token_across_two_sentences_belongs_to_the_first():
-    first, second = on_tokens(
-        gold_doc(CANNOT, DOWN), ["we", "ca", "n't", "gogo", "downhill", "now"]
-    )
+    first, second = on_tokens(gold_doc(CANNOT, DOWN), "we ca n't gogo downhill now".split())
     assert first == [*CANNOT[:3], ("gogo", "VB", 3, "ROOT")]
     # The root is lost, so its first dependent becomes the root.
-    assert second == [("downhill", "RB", 0, "advmod"), ("now", "RB", 0, "advmod")]
+    assert second == rows("downhill RB 0 advmod, now RB 0 advmod")
 
 
 def test_dependents_of_a_lost_word_attach_to_its_head():
-    lost = [("x", "X", 2, "x"), ("y", "Y", 0, "y"), ("z", "Z", 2, "ROOT")]
+    lost = rows("x X 2 x, y Y 0 y, z Z 2 ROOT")
     _, second = on_tokens(gold_doc(DOWN, lost), ["go", "downhill", "nowx", "y", "z"])
-    assert second == [("y", "Y", 1, "y"), ("z", "Z", 1, "ROOT")]
+    assert second == rows("y Y 1 y, z Z 1 ROOT")
 
 
 def test_white_space_is_not_a_token():
@@ -157,15 +126,15 @@ def test_white_space_is_not_a_token():
     predicted = Doc(
         VOCAB, words=["g", "o", "\n", "on", "up"], spaces=[False, False, False, True, False]
     )
-    (sentence,) = sentences_of(Example(predicted, gold))
+    (sentence,) = gold_sentences(Example(predicted, gold))
     read = read_gold(sentence)
     assert (read.words, read.heads) == (["g", "o", "on", "up"], [-1, 0, 0, 2])
 
 
 def test_an_incomplete_sentence_is_returned_unchanged():
     gold = gold_doc([("go", "", 0, "ROOT"), ("up", "RB", 0, "x")], DOWN)
-    example = Example(Doc(VOCAB, words=["goup", "go", "downhill", "now"], spaces=[False] * 4), gold)
-    problems = [problem_of(sentence.rows) for sentence in sentences_of(example)]
+    example = Example(unspaced(["goup", "go", "downhill", "now"]), gold)
+    problems = [problem_of(sentence.rows) for sentence in gold_sentences(example)]
     assert problems == ["without tags", None]
 
 
@@ -185,9 +154,8 @@ def documents(draw):
             [(w, "T", h, "ROOT" if h == i else "x") for i, (w, h) in enumerate(zip(words, heads))]
         )
     text = "".join(word for sentence in sentences for word, *_ in sentence)
-    ends = (
-        sorted(draw(st.sets(st.integers(1, len(text) - 1))) | {len(text)}) if len(text) > 1 else [1]
-    )
+    cuts = draw(st.sets(st.integers(1, max(1, len(text) - 1))))
+    ends = sorted(cuts | {len(text)})
     return gold_doc(*sentences), [text[a:b] for a, b in zip([0, *ends], ends)]
 
 
@@ -195,13 +163,9 @@ def documents(draw):
 @settings(max_examples=300, deadline=None)
 def test_sentences_keep_complete_trees_and_tokens_occur_once(case):
     gold, tokens = case
-    example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
-    found = list(sentences_of(example))
+    found = list(gold_sentences(Example(unspaced(tokens), gold)))
     assert [problem_of(sentence.rows) for sentence in found] == [None] * len(found)
-    orths = [
-        VOCAB.strings[int(np.uint64(orth))] for sentence in found for orth in sentence.rows[:, 0]
-    ]
-    assert orths == tokens
+    assert [form for sentence in found for form in sentence.strings(0)] == tokens
 
 
 def as_columns(doc):
@@ -214,69 +178,39 @@ def test_a_document_with_gold_tokens_keeps_its_annotation(tokens):
     doc, sentences = annotated_document(Example(gold.copy(), gold), tokens)
     assert doc is not gold
     assert as_columns(doc) == as_columns(gold)
-    assert [sentence.key for sentence in sentences] == [
-        sentence.key for sentence in sentences_of(Example(gold, gold), "gold")
-    ]
+    assert keys_of(sentences) == keys_of(gold_sentences(Example(gold, gold), "gold"))
     assert [each.place.tolist() for each in sentences] == [[0, 1, 2, 3], [4, 5, 6]]
 
 
 def test_an_annotated_document_has_the_learned_tokens_and_trees():
-    predicted = Doc(
-        VOCAB, words=["we", "can't", " ", "go", "go", "down", "hill", "now"], spaces=[False] * 8
-    )
-    gold = Doc(
-        VOCAB,
-        words=["we", "ca", "n't", " ", "go", "go", "downhill", "now"],
-        spaces=[False] * 8,
-        tags=["PRP", "MD", "RB", "_SP", "VB", "VB", "RB", "RB"],
+    predicted = unspaced(["we", "can't", " ", "go", "go", "down", "hill", "now"])
+    gold = unspaced(
+        ["we", "ca", "n't", " ", "go", "go", "downhill", "now"],
+        tags="PRP MD RB _SP VB VB RB RB".split(),
         heads=[4, 4, 4, 4, 4, 5, 5, 6],
-        deps=["nsubj", "aux", "advmod", "dep", "ROOT", "ROOT", "advmod", "advmod"],
+        deps="nsubj aux advmod dep ROOT ROOT advmod advmod".split(),
     )
     example = Example(predicted, gold)
     doc, sentences = annotated_document(example, "tokenizer")
     assert doc.text == predicted.text
-    assert as_columns(doc) == [
-        ("we", "PRP", 3, "nsubj"),
-        ("can't", "MD", 3, "aux"),
-        (" ", "_SP", 1, "dep"),
-        ("go", "VB", 3, "ROOT"),
-        ("go", "VB", 4, "ROOT"),
-        ("down", "RB", 4, "advmod"),
-        ("hill", "RB", 5, PIECE_LABEL),
-        ("now", "RB", 5, "advmod"),
-    ]
-    assert [token.is_sent_start for token in doc] == [
-        True,
-        False,
-        False,
-        False,
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert [sentence.key for sentence in sentences] == [
-        sentence.key for sentence in sentences_of(example)
-    ]
+    first = "we PRP 3 nsubj, can't MD 3 aux, go VB 3 ROOT"
+    second = "go VB 4 ROOT, down RB 4 advmod, hill RB 5 dep, now RB 5 advmod"
+    found = as_columns(doc)
+    assert found.pop(2) == (" ", "_SP", 1, "dep")
+    assert found == [*rows(first), *rows(second)]
+    assert [token.is_sent_start for token in doc] == [i in (0, 4) for i in range(8)]
+    assert keys_of(sentences) == keys_of(gold_sentences(example))
     assert [each.place.tolist() for each in sentences] == [[0, 1, 3], [4, 5, 6, 7]]
     # The written tree is the learned one.
     again = Example(doc.copy(), doc)
-    assert [sentence.key for sentence in sentences_of(again, "gold")] == [
-        sentence.key for sentence in sentences
-    ]
+    assert keys_of(gold_sentences(again, "gold")) == keys_of(sentences)
 
 
 def test_a_realigned_sentence_without_a_tree_has_no_annotation():
     words, heads = ["we", "ca", "n't", "go", "go", "now"], [1, 3, 3, 3, 4, 4]
-    gold = Doc(
-        VOCAB,
-        words=words,
-        spaces=[False] * 6,
-        tags=["PRP", "MD", "RB", "VB", "VB", "RB"],
-        heads=heads,
-        deps=["", "aux", "advmod", "ROOT", "ROOT", "advmod"],
-    )
-    predicted = Doc(VOCAB, words=["we", "can't", "go", "go", "now"], spaces=[False] * 5)
+    tags, deps = "PRP MD RB VB VB RB".split(), ["", "aux", "advmod", "ROOT", "ROOT", "advmod"]
+    gold = unspaced(words, tags=tags, heads=heads, deps=deps)
+    predicted = unspaced(["we", "can't", "go", "go", "now"])
     doc, sentences = annotated_document(Example(predicted, gold), "tokenizer")
     assert [token.dep_ for token in doc] == ["ROOT", "", "", "ROOT", "advmod"]
     assert [len(sentence) for sentence in doc.sents] == [3, 2]
@@ -298,9 +232,8 @@ def test_a_realigned_sentence_without_a_tree_has_no_annotation():
 def test_words_found_by_the_tokenizer_are_learned_and_others_stay_whole(found, expected):
     vocab = spacy.blank("fr").vocab
     words = ["va", "au", "port", "du", "lac"]
-    reference = Doc(
-        vocab, words, tags=[*"VAPDL"], heads=[0, 2, 0, 4, 2], deps=["ROOT", *["dep"] * 4]
-    )
+    tree = {"heads": [0, 2, 0, 4, 2], "deps": ["ROOT", *["dep"] * 4]}
+    reference = Doc(vocab, words, tags=[*"VAPDL"], **tree)
     predicted = Doc(vocab, words, tags=[*"vapdl"])
     for doc, known in ((reference, {1: ["à", "le"], 3: ["de", "le"]}), (predicted, found)):
         for i, forms in known.items():
@@ -310,23 +243,17 @@ def test_words_found_by_the_tokenizer_are_learned_and_others_stay_whole(found, e
     assert [token.text for token in example.predicted] == expected
     assert [token.head.text for token in example.reference][1] == "port"
     assert example.predicted[0].tag_ == "v"
-    assert [token.text for token in example.reference] == [
-        *" ".join(expected).replace("po rt", "port").split()
-    ]
+    words = " ".join(expected).replace("po rt", "port").split()
+    assert [token.text for token in example.reference] == words
     gold = example_of_words(Example(predicted, reference), "gold")
     assert [token.text for token in gold.predicted] == "va à le port de le lac".split()
 
 
 def test_an_incomplete_sentence_with_white_space_stays_one_sentence():
-    gold = Doc(
-        VOCAB,
-        words=["we", "\n", "ca", "n't", "go"],
-        spaces=[False] * 5,
-        heads=[4, 0, 4, 4, 4],
-        deps=["", "dep", "aux", "advmod", "ROOT"],
-        sent_starts=[True, False, False, False, False],
-    )
-    predicted = Doc(VOCAB, words=["we", "\n", "can't", "go"], spaces=[False] * 4)
+    tree = {"heads": [4, 0, 4, 4, 4], "deps": ["", "dep", "aux", "advmod", "ROOT"]}
+    starts = [True, False, False, False, False]
+    gold = unspaced(["we", "\n", "ca", "n't", "go"], **tree, sent_starts=starts)
+    predicted = unspaced(["we", "\n", "can't", "go"])
     doc, (sentence,) = annotated_document(Example(predicted, gold), "tokenizer")
     assert sentence.place.tolist() == [0, 2, 3]
     assert sentence.rows[:, 3].tolist() == [0, -1, -2]

@@ -27,22 +27,20 @@ def make_careless_parser(nlp, name):
             if heads[i] != i and i and heads[i] < i - 1:
                 heads[i] = i - 1
         for token, head in zip(doc, heads):
-            token.head, token.dep_, token.tag_ = (
-                doc[head],
-                "ROOT" if head == token.i else "theirs",
-                "T",
-            )
+            token.head, token.tag_ = doc[head], "T"
+            token.dep_ = "ROOT" if head == token.i else "theirs"
         return doc
 
     return parse
 
 
 def examples_of(toy, nlp, first, end):
-    sentences = [each for each in toy.sentences(90, seed=3) if each is not toy.non_projective][
-        first:end
+    sentences = [each for each in toy.sentences(90, seed=3) if each is not toy.non_projective]
+    docs = [
+        Doc(nlp.vocab, words=each.words, user_data={"gold": each.heads})
+        for each in sentences[first:end]
     ]
-    docs = [Doc(nlp.vocab, words=each.words, user_data={"gold": each.heads}) for each in sentences]
-    return [Example(doc, toy.doc(nlp.vocab, each)) for doc, each in zip(docs, sentences)]
+    return [Example(doc, toy.doc(nlp.vocab, each)) for doc, each in zip(docs, sentences[first:])]
 
 
 @pytest.fixture(scope="module", name="rated")
@@ -72,9 +70,8 @@ def test_right_arcs_get_higher_confidence_and_arcs_are_kept(toy, rated):
     for example in examples:
         alone = rated.get_pipe("a_careless_parser")(example.predicted.copy())
         doc = example.predicted = rated(example.predicted)
-        assert [(t.head.i, t.dep_, t.tag_) for t in doc] == [
-            (t.head.i, t.dep_, t.tag_) for t in alone
-        ]
+        found, expected = ([(t.head.i, t.dep_, t.tag_) for t in each] for each in (doc, alone))
+        assert found == expected
     found = calibrations(examples)["heads"]
     assert 0.5 < found["accuracy"] < 0.95
     assert found["auroc"] > 0.9
@@ -84,14 +81,11 @@ def test_right_arcs_get_higher_confidence_and_arcs_are_kept(toy, rated):
 def test_all_voters_are_wrong_about_gold_heads_in_other_sentences(toy, rated):
     example = examples_of(toy, rated, 0, 1)[0]
     doc = example.predicted
+    n, nothing = len(doc), np.full(len(doc), np.nan)
+    heads, begins = np.zeros(n, dtype=np.int32), np.ones(n, dtype=bool)
+    parse = KeptParse(heads, ["ROOT"] * n, ["T"] * n, nothing, nothing, begins)
     for name in ("a_careless_parser", "hpyp_parser"):
-        nothing = np.full(len(doc), np.nan)
-        heads, begins = np.zeros(len(doc), dtype=np.int32), np.ones(len(doc), dtype=bool)
-        keep(
-            doc,
-            name,
-            KeptParse(heads, ["ROOT"] * len(doc), ["T"] * len(doc), nothing, nothing, begins),
-        )
+        keep(doc, name, parse)
     component = rated.get_pipe("arc_confidence")
     ballots, *_ = component._ballots([doc], [gold_parse(example)])
     _, gold = _with_gold(ballots)

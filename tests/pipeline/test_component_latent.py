@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard import model as joint_model
 from spacy_hpyp.arc_standard.configuration import END, POSSIBLE, SHIFT, class_of, kind_of, tree_of
 from spacy_hpyp.arc_standard.distributions import static_derivations
@@ -38,10 +39,9 @@ def test_every_sentence_stays_seated_once_with_any_derivation(toy, latent, poole
     seated = toy.customers(nlp)
     assert seated["tag"] == seated["word"] == toy.customers_of(toy.sentences())["word"]
     joint = toy.parser(nlp).joint
-    assert {
-        key: len(paths) for key, paths in joint.progress.derivations.items()
-    } == joint.progress.seated
-    for paths in joint.progress.derivations.values():
+    derivations = joint.progress.derivations
+    assert {key: len(paths) for key, paths in derivations.items()} == joint.progress.seated
+    for paths in derivations.values():
         for path in paths:
             assert is_derivation(path[: 2 * len(path) // 3], len(path) // 3)
 
@@ -49,24 +49,16 @@ def test_every_sentence_stays_seated_once_with_any_derivation(toy, latent, poole
 def test_latent_derivations_keep_the_trees(toy):
     # With few sentences, the model is unsure which order is right.
     few = toy.sentences(4)
-    static, latent = (
-        toy.parser(toy.trained(few)),
-        toy.parser(trained(toy, "derivations", sweeps=12, sentences=few)),
-    )
+    static = toy.parser(toy.trained(few))
+    latent = toy.parser(trained(toy, "derivations", sweeps=12, sentences=few))
     orders = 0
     for key, paths in latent.joint.progress.derivations.items():
         words, tags, heads, labels = static._treebank.made[key]
         for path in paths:
             assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
-            sentence = static_derivations(_sentences(static._treebank.made[key]))
+            sentence = static_derivations(join([static._treebank.made[key]]))
             orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
     assert orders > 0
-
-
-def _sentences(rows):
-    from spacy_hpyp.annotation.sentences import join
-
-    return join([rows])
 
 
 def test_copies_of_a_sentence_are_redrawn_in_turn(toy):
@@ -111,9 +103,8 @@ def test_tree_log_prob_sums_over_derivations(toy):
 def test_estimates_among_exact_sums_are_marked(toy, trained, monkeypatch):
     parser = toy.parser(trained)
     # The first sentence has one derivation.
-    doc = toy.doc(
-        trained.vocab, toy.sentence(["sleeps"], ["VBZ"], [0], ["ROOT"]), toy.sentences()[0]
-    )
+    one = toy.sentence(["sleeps"], ["VBZ"], [0], ["ROOT"])
+    doc = toy.doc(trained.vocab, one, toy.sentences()[0])
     exact = parser.sentence_log_probs(doc)
     assert exact.exact.all()
     assert parser.tree_log_prob(doc) == pytest.approx(exact.log_prob.sum())

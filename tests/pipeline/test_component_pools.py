@@ -14,11 +14,7 @@ from spacy_hpyp.hpyp.count_model import add_gradients, weights_from
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
 from spacy_hpyp.hpyp.pool import Weights
 
-TEXTS = [
-    "the dog sees a cat . Zenobia sleeps near Kim .",
-    "a small bird hears the old horse",
-    "sings",
-]
+TEXTS = ["the dog sees a cat . Zenobia sleeps near Kim .", "a small bird hears the horse", "sings"]
 
 
 def optimizer(rate=0.05):
@@ -73,9 +69,8 @@ def test_threads_change_nothing_in_training_and_decoding(toy, sentences, annotat
     )
     assert toy.parser(several).model.to_bytes() == toy.parser(one).model.to_bytes()
     texts = [*TEXTS, *(" ".join(sentence.words) for sentence in sentences)]
-    assert [annotation(doc) for doc in several.pipe(texts)] == [
-        annotation(doc) for doc in one.pipe(texts)
-    ]
+    found, expected = ([*map(annotation, nlp.pipe(texts))] for nlp in (several, one))
+    assert found == expected
 
 
 # Seating
@@ -131,10 +126,8 @@ def test_weights_do_not_learn_from_new_sentences(toy, sentences):
 
 def encoded(toy, nlp, sentences):
     encoder = toy.parser(nlp).joint.encoder
-    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    return join(
-        [encoder.encode(read_gold(raw), learned=True) for doc in docs for raw in raw_sentences(doc)]
-    )
+    raw = raw_sentences(toy.doc(nlp.vocab, *sentences))
+    return join([encoder.encode(read_gold(sentence), learned=True) for sentence in raw])
 
 
 def random_weights(weights, scale, seed):
@@ -194,26 +187,20 @@ def test_parameter_gradients_match_the_loss_and_the_prior(toy, pooled):
         log-likelihood.
         """
         weights = weights_from(model.attrs[JOINT_MODEL], values.__getitem__)
-        total = 0.0
+        strength, total = 15.0 / joint.progress.tokens, 0.0
         for name in DISTRIBUTIONS:
             for part, prior, slope in zip(weights[name], first[name], gradient[name]):
-                total += (
-                    15.0 / joint.progress.tokens * np.sum((part - prior) ** 2)
-                    - np.sum(slope * part) / 50
-                )
+                total += strength * np.sum((part - prior) ** 2) - np.sum(slope * part) / 50
         return total
 
     rng = np.random.default_rng(1)
     values = {name: value.astype(np.float64) for name, value in parameters(toy, nlp).items()}
     for name in model.param_names:
         along = rng.normal(size=values[name].shape)
-        above, below = (
-            loss({**values, name: values[name] + sign * 0.01 * along}) for sign in (1, -1)
-        )
-        slope = (above - below) / 0.02
-        assert np.sum(model.get_grad(name) * along) == pytest.approx(slope, rel=1e-3, abs=1e-4), (
-            name
-        )
+        step = 0.01 * along
+        above, below = (loss({**values, name: values[name] + each}) for each in (step, -step))
+        slope = pytest.approx((above - below) / 0.02, rel=1e-3, abs=1e-4)
+        assert np.sum(model.get_grad(name) * along) == slope, name
 
 
 def test_averages_are_used_for_decoding_only_temporarily(toy, sentences, annotation, tmp_path):
@@ -246,11 +233,7 @@ ODD = {
         ("the dog sleeps", "D N V", [1, 2, 2], "dep dep ROOT"),
         ("dogs sleep", "N V", [1, 1], "dep ROOT"),
     ],
-    "no arcs": [
-        ("stop", "VB", [0], "ROOT"),
-        ("oh", "UH", [0], "ROOT"),
-        ("wait", "VB", [0], "ROOT"),
-    ],
+    "no arcs": [(*each.split(), [0], "ROOT") for each in ("stop VB", "oh UH", "wait VB")],
     "no arcs, one tag, one word": [("stop", "VB", [0], "ROOT")],
 }
 

@@ -1,13 +1,15 @@
 """Spelling of rare words: parses stay the same, and probabilities include the letters."""
 
 from math import log
+from operator import attrgetter
 
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc
 
 from spacy_hpyp import surprisal
+from spacy_hpyp.pipeline.alignment import unannotated
+from spacy_hpyp.pipeline.corpus import mark_sentence
 from spacy_hpyp.storage import dump, load
 
 #: "Zenobia" and "waiting" are unknown.
@@ -22,8 +24,13 @@ def spelled(toy):
 
 def closed(nlp):
     """The same pipeline with a closed vocabulary."""
+    return with_spelling(nlp, False)
+
+
+def with_spelling(nlp, spelling):
+    """A copy of a pipeline whose config has another value of `spelling`."""
     config = nlp.config.copy()
-    config["components"]["hpyp_parser"]["model"]["spelling"] = False
+    config["components"]["hpyp_parser"]["model"]["spelling"] = spelling
     return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
 
 
@@ -37,10 +44,8 @@ def letters_of(toy, nlp, doc):
 
 
 def parts(nlp):
-    return [
-        (t.text, t.tag_, t.dep_, t.head.i, t.is_sent_start, t._.head_prob, t._.tag_prob)
-        for t in nlp
-    ]
+    names = "text", "tag_", "dep_", "head.i", "is_sent_start", "_.head_prob", "_.tag_prob"
+    return [attrgetter(*names)(token) for token in nlp]
 
 
 def test_spelling_is_learned_without_changing_the_rest_of_training(toy, trained, spelled):
@@ -77,22 +82,19 @@ def test_letters_are_a_separate_part_of_surprisal(toy, spelled):
     letters = letters_of(toy, spelled, spelled.make_doc(TEXT)) / -log(2.0)
     assert [row["surprisal_letters"] for row in rows] == pytest.approx(letters.tolist(), abs=1e-9)
     others = [row["surprisal_lexical"] - row["surprisal_letters"] for row in rows]
-    assert others == pytest.approx(
-        [row["surprisal_lexical"] for row in surprisal(closed(spelled), [TEXT])], abs=1e-9
-    )
+    plain = [row["surprisal_lexical"] for row in surprisal(closed(spelled), [TEXT])]
+    assert others == pytest.approx(plain, abs=1e-9)
 
 
 def test_given_and_candidate_trees_include_the_same_letters(toy, spelled):
-    nlp, plain = spelled, closed(spelled)
-    doc = nlp(TEXT)
-    letters = letters_of(toy, nlp, doc)
-    ours, theirs = toy.parser(nlp), toy.parser(plain)
-    assert ours.tree_log_prob(doc) == pytest.approx(
-        theirs.tree_log_prob(doc) + letters.sum(), abs=1e-9
-    )
+    doc = spelled(TEXT)
+    letters = letters_of(toy, spelled, doc)
+    total = letters.sum()
+    ours, theirs = toy.parser(spelled), toy.parser(closed(spelled))
+    assert ours.tree_log_prob(doc) == pytest.approx(theirs.tree_log_prob(doc) + total, abs=1e-9)
     for one, other in zip(ours.k_best(doc, 5), theirs.k_best(doc, 5), strict=True):
         assert parts(one.doc) == parts(other.doc)
-        assert one.log_prob == pytest.approx(other.log_prob + letters.sum(), abs=1e-9)
+        assert one.log_prob == pytest.approx(other.log_prob + total, abs=1e-9)
     for one, other in zip(ours.candidates(doc, 5), theirs.candidates(doc, 5), strict=True):
         assert one.heads.tolist() == other.heads.tolist()
         own = letters[one.token].sum()
@@ -100,9 +102,7 @@ def test_given_and_candidate_trees_include_the_same_letters(toy, spelled):
 
 
 def test_a_model_trained_without_spelling_stays_closed(toy, trained, annotation):
-    config = trained.config.copy()
-    config["components"]["hpyp_parser"]["model"]["spelling"] = True
-    nlp = spacy.util.load_model_from_config(config).from_bytes(trained.to_bytes())
+    nlp = with_spelling(trained, True)
     assert toy.parser(nlp).joint.spelling is None
     assert annotation(nlp(TEXT)) == annotation(trained(TEXT))
 
@@ -115,17 +115,13 @@ def test_generated_words_are_spelled_out(toy, trained, spelled):
     )
     assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in again]
     # A word of the class replaces its name in angle brackets.
-    names = {
-        (one.text, other.text) for a, b in zip(docs, plain) for one, other in zip(a, b, strict=True)
-    }
-    spelled_out = {word: name for word, name in names if word != name}
+    pairs = (pair for both in zip(docs, plain) for pair in zip(*both, strict=True))
+    spelled_out = {one.text: other.text for one, other in pairs if one.text != other.text}
     assert len(spelled_out) > 3
     for word, name in spelled_out.items():
         assert word not in known
         assert parser.joint.vocabulary.name(parser.joint.vocabulary.number(word)) == name
     for doc in docs:
         if any(token.text in spelled_out for token in doc):
-            parsed = parser(
-                Doc(spelled.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc])
-            )
+            parsed = parser(mark_sentence(unannotated(doc)))
             assert doc._.log_prob == pytest.approx(parsed._.log_prob, rel=1e-12)

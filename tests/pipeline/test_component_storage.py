@@ -69,16 +69,11 @@ def test_an_override_on_loading_replaces_the_saved_setting(toy, small, tmp_path)
     nlp = spacy.load(tmp_path / "first", config=override)
     assert asdict(toy.parser(nlp).settings) == {**CHANGED, "particles": 9}
     nlp.to_disk(tmp_path / "second")
-    assert asdict(toy.parser(spacy.load(tmp_path / "second")).settings) == {
-        **CHANGED,
-        "particles": 9,
-    }
+    loaded = toy.parser(spacy.load(tmp_path / "second"))
+    assert asdict(loaded.settings) == {**CHANGED, "particles": 9}
     toy.parser(nlp).particles = 11
-    assert asdict(toy.parser(toy.copy(nlp, temperature=3.0)).settings) == {
-        **CHANGED,
-        "particles": 11,
-        "temperature": 3.0,
-    }
+    copy = toy.parser(toy.copy(nlp, temperature=3.0))
+    assert asdict(copy.settings) == {**CHANGED, "particles": 11, "temperature": 3.0}
 
 
 def test_a_pipeline_saved_without_settings_uses_its_config(toy, small, annotation, tmp_path):

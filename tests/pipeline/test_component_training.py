@@ -4,6 +4,7 @@ pipeline.
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,10 +47,8 @@ def test_initialize_keeps_the_order_of_given_labels(toy):
     collected = toy.nlp()
     collected.initialize(lambda: toy.examples(collected, sentences))
     data = toy.parser(collected).label_data
-    labels = {
-        "tags": ["EXTRA", *reversed(data["tags"])],
-        "labels": [*reversed(data["labels"]), "extra"],
-    }
+    tags, deps = ["EXTRA", *data["tags"][::-1]], [*data["labels"][::-1], "extra"]
+    labels = {"tags": tags, "labels": deps}
     nlp = toy.nlp()
     toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
     assert toy.parser(nlp).label_data == labels
@@ -61,10 +60,8 @@ def test_initialize_keeps_the_order_of_given_labels(toy):
 def test_sentences_with_tags_missing_from_given_labels_are_skipped(toy):
     sentences = toy.sentences()
     nlp = toy.nlp()
-    labels = {
-        "tags": ["DT", "JJ", "NN", "VBZ", "."],
-        "labels": ["det", "amod", "nsubj", "obj", "obl", "punct"],
-    }
+    deps = "det amod nsubj obj obl punct".split()
+    labels = {"tags": "DT JJ NN VBZ .".split(), "labels": deps}
     with pytest.warns(UserWarning, match="with tags that the model does not have"):
         toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
     nlp.update(toy.examples(nlp, sentences))
@@ -116,9 +113,8 @@ def test_the_loss_of_one_word_in_an_empty_model_matches_the_formula(toy):
     # A shift from the uniform base; then the end, unseen in a root restaurant with one customer: d
     # = theta = 1/2.
     end = (0.5 + 0.5) / (0.5 + 1) / actions
-    assert losses["hpyp_parser"] == pytest.approx(
-        -math.log(1 / actions * end * 1 / 3 * 1 / words), rel=1e-12
-    )
+    expected = -math.log(1 / actions * end * 1 / 3 * 1 / words)
+    assert losses["hpyp_parser"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_loss_is_the_mean_over_tokens(toy):
@@ -149,9 +145,8 @@ def test_a_sourced_component_learns_new_words(toy):
     nlp = spacy.blank("en")
     nlp.add_pipe("hpyp_parser", source=toy.trained(sentences))
     nlp.resume_training()
-    new = toy.sentence(
-        ["Zenobia", "sleeps", "."], ["NNP", "VBZ", "."], [1, 1, 1], ["nsubj", "ROOT", "punct"]
-    )
+    words, tags, deps = "Zenobia sleeps .", "NNP VBZ .", "nsubj ROOT punct"
+    new = toy.sentence(words.split(), tags.split(), [1, 1, 1], deps.split())
     nlp.update(toy.examples(nlp, [*sentences, new]))
     assert toy.customers(nlp) == toy.customers_of([*sentences, new])
     assert nlp("Zenobia sleeps .")[0].head.i == 1
@@ -159,8 +154,6 @@ def test_a_sourced_component_learns_new_words(toy):
 
 def test_a_sentence_can_be_learned_with_two_annotations(toy):
     sentence = toy.sentences(1)[0]
-    other = toy.sentence(
-        sentence.words, ["NN"] * len(sentence.words), sentence.heads, sentence.deps
-    )
+    other = replace(sentence, tags=["NN"] * len(sentence.words))
     nlp = toy.trained([sentence, other], sweeps=2)
     assert toy.customers(nlp) == toy.customers_of([sentence, other])

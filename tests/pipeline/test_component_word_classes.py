@@ -17,7 +17,8 @@ LINES = [
     *(f"01\t{verb}\t9" for verb in ("eats", "naps", "zuzzes")),
 ]
 TREES = [("dog", "eats"), ("cat", "naps")]
-WORDS = [["word"], ["class"]]
+#: Words are known only by their class.
+BY_CLASS = {"min_count": 100, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
 
 
 @pytest.fixture
@@ -29,44 +30,30 @@ def file(tmp_path):
 
 def pipeline():
     nlp = spacy.blank("en")
-    # Words are known only by their class.
-    small = {
-        "places": 2**12,
-        "min_count": 100,
-        "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"},
-    }
-    nlp.add_pipe("easy_first_tagger", config={"model": {**small, "templates": WORDS}})
-    del small["places"]
-    arcs = [["l.class", "r.class"], ["l.word"], ["l.tag"]]
-    places = {
-        "arc_places": 2**12,
-        "label_places": 2**12,
-        "arcs": arcs,
-        "labels": [["child.class:2"], ["child.word"]],
-    }
-    nlp.add_pipe("easy_first_parser", config={"folds": 0, "model": {**small, **places}})
+    words = {**BY_CLASS, "places": 2**12, "templates": [["word"], ["class"]]}
+    nlp.add_pipe("easy_first_tagger", config={"model": words})
+    arcs, labels = [["l.class", "r.class"], ["l.word"], ["l.tag"]], ["child.class:2", "child.word"]
+    trees = {"arcs": arcs, "labels": [[each] for each in labels]}
+    trees |= {"arc_places": 2**12, "label_places": 2**12, **BY_CLASS}
+    nlp.add_pipe("easy_first_parser", config={"folds": 0, "model": trees})
     return nlp
 
 
 def examples(nlp):
-    for noun, verb in TREES * 5:
-        words = ["the", noun, verb]
-        doc = Doc(
-            nlp.vocab,
-            words=words,
-            tags=["D", "N", "V"],
-            heads=[1, 2, 2],
-            deps=["det", "nsubj", "ROOT"],
-        )
+    for pair in TREES * 5:
+        words, tree = ["the", *pair], {"heads": [1, 2, 2], "deps": ["det", "nsubj", "ROOT"]}
+        doc = Doc(nlp.vocab, words=words, tags=[*"DNV"], **tree)
         yield Example(Doc(nlp.vocab, words=words), doc)
+
+
+def reading(path):
+    """What a config has to read classes by."""
+    return {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": path and str(path)}
 
 
 def trained(path):
     nlp = pipeline()
-    nlp.config["initialize"]["before_init"] = {
-        "@callbacks": "spacy-hpyp.WordClasses.v1",
-        "path": path and str(path),
-    }
+    nlp.config["initialize"]["before_init"] = reading(path)
     nlp.initialize(lambda: list(examples(nlp)))
     for _ in range(8):
         nlp.update(list(examples(nlp)))
@@ -79,11 +66,8 @@ def found(nlp, *words):
 
 def test_unseen_words_are_known_by_their_class(file):
     nlp = trained(file)
-    assert found(nlp, "the", "axolotl", "zuzzes") == [
-        ("D", 1, "det"),
-        ("N", 2, "nsubj"),
-        ("V", 2, "ROOT"),
-    ]
+    expected = [("D", 1, "det"), ("N", 2, "nsubj"), ("V", 2, "ROOT")]
+    assert found(nlp, "the", "axolotl", "zuzzes") == expected
     doc = nlp.make_doc("the axolotl quux")
     assert [token._.word_class for token in doc] == ["1", "00", ""]
 
@@ -104,14 +88,8 @@ def test_spelling_variants_have_equal_trees(form, apostrophe):
     nlp.add_pipe("easy_first_tagger", config={"model": {"templates": [["word"], ["suffix2"]]}})
     templates = {"arcs": [["l.word", "r.word"], ["l.tag"]], "labels": [["child.word"]]}
     nlp.add_pipe("easy_first_parser", config={"folds": 0, "model": templates})
-    words = ["l'", "été", "près", "d'", "Orléans"]
-    gold = Doc(
-        nlp.vocab,
-        words=words,
-        tags=[*"DNPPX"],
-        heads=[1, 1, 4, 4, 1],
-        deps=["a", "ROOT", "c", "d", "e"],
-    )
+    words, deps = ["l'", "été", "près", "d'", "Orléans"], ["a", "ROOT", "c", "d", "e"]
+    gold = Doc(nlp.vocab, words=words, tags=[*"DNPPX"], heads=[1, 1, 4, 4, 1], deps=deps)
     training = [Example(Doc(nlp.vocab, words=words), gold)] * 4
     nlp.initialize(lambda: training)
     for _ in range(4):
@@ -128,8 +106,7 @@ def head_outward(path):
         "tag": [["direction", "parent.class", "sibling.class:8"]],
         "word": [["child.tag", "parent.class"], ["parent.class:2"]],
     }
-    small = {"min_count": 100, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
-    nlp.add_pipe("head_outward_parser", config={"model": {**small, **lists}})
+    nlp.add_pipe("head_outward_parser", config={"model": {**BY_CLASS, **lists}})
     create_word_classes(path)(nlp)
     nlp.initialize(lambda: list(examples(nlp)))
     nlp.update(list(examples(nlp)))
@@ -152,29 +129,15 @@ def test_a_head_outward_parser_knows_unknown_words_by_their_class(file, tmp_path
     assert parsed(loaded, "the", "axolotl", "zuzzes") == found
     loaded.update(list(examples(loaded)))
     model = head_outward(None).get_pipe("head_outward_parser").head_outward
-    assert {name: model.conditionals[name].experts for name in ("tag", "word")} == {
-        "tag": (("direction",),),
-        "word": (("child.tag",),),
-    }
+    experts = {name: model.conditionals[name].experts for name in ("tag", "word")}
+    assert experts == {"tag": (("direction",),), "word": (("child.tag",),)}
 
 
 #: Nouns, names and verbs, some of them not in the toy treebank.
-RAW = {
-    "dog": "00",
-    "cat": "00",
-    "axolotl": "00",
-    "Zenobia": "010",
-    "Kim": "010",
-    "Ada": "010",
-    "zuzzes": "10",
-    "naps": "10",
-}
+RAW = {"00": "dog cat axolotl", "010": "Zenobia Kim Ada", "10": "zuzzes naps"}
+TRANSITION = "s1.tag s2.tag s1.class, s1.class:2 s2.tag, s2.class s1.tag"
 EXPERTS = {
-    "transition": [
-        ["s1.tag", "s2.tag", "s1.class"],
-        ["s1.class:2", "s2.tag"],
-        ["s2.class", "s1.tag"],
-    ],
+    "transition": [context.split() for context in TRANSITION.split(", ")],
     "label": [["next.direction", "s1.tag", "s2.tag"]],
     "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w1.class", "w2.class"]],
     "word": [["next.tag", "s1.tag", "s1.word"], ["next.tag", "w1.class"]],
@@ -183,19 +146,22 @@ EXPERTS = {
 
 def classed(toy, path):
     """A generative parser, with classes or without."""
-    # Words are known only by their class.
+    return toy.train(untrained(toy, path), toy.sentences())
+
+
+def untrained(toy, path=None):
+    """The same before training. Words are known only by their class."""
     nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     create_word_classes(path)(nlp)
-    return toy.train(nlp, toy.sentences())
+    return nlp
 
 
 @pytest.fixture(scope="module")
 def file_of_raw_text(tmp_path_factory):
     path = tmp_path_factory.mktemp("classes") / "classes.txt"
-    path.write_text(
-        "".join(f"{path}\t{word}\t{9 + i}\n" for i, (word, path) in enumerate(RAW.items())),
-        encoding="utf8",
-    )
+    rows = [(number, word) for number, words in RAW.items() for word in words.split()]
+    lines = [f"{number}\t{word}\t{9 + i}\n" for i, (number, word) in enumerate(rows)]
+    path.write_text("".join(lines), encoding="utf8")
     return path
 
 
@@ -228,7 +194,7 @@ def test_a_loaded_generative_parser_finds_its_classes_in_the_vocabulary(toy, gen
     loaded.update(toy.examples(loaded, toy.sentences()))
     assert toy.parser(loaded).generate(3, seed=1)
     data = generative.get_pipe("hpyp_parser").to_bytes(exclude=["vocab"])
-    other = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100)
+    other = untrained(toy)
     other.get_pipe("hpyp_parser").from_bytes(data)
     with pytest.raises(ValueError, match="reads classes of words, but the pipeline has none"):
         other(text)
@@ -241,12 +207,7 @@ def test_a_sourced_generative_parser_finds_the_classes_of_the_new_config(
     config = {
         "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
         "components": {"hpyp_parser": {"source": str(tmp_path)}},
-        "initialize": {
-            "before_init": {
-                "@callbacks": "spacy-hpyp.WordClasses.v1",
-                "path": str(file_of_raw_text),
-            }
-        },
+        "initialize": {"before_init": reading(file_of_raw_text)},
     }
     # SpaCy leaves out the tables of the vocabulary when it sources a component.
     taken = spacy.util.load_model_from_config(config, auto_fill=True)
@@ -265,16 +226,10 @@ def test_a_generative_parser_rejects_classes_other_than_those_of_training(
     generative.to_disk(tmp_path)
     other = tmp_path / "other.txt"
     other.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
-    nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
-    create_word_classes(other)(nlp)
     with pytest.raises(ValueError, match="learned with other classes"):
-        nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
+        toy.parser(untrained(toy, other)).from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
     # Compiled code never reads missing classes.
-    bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
-    model = (
-        bare.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]).joint
-    )
-    with pytest.raises(
-        ValueError, match="The model reads classes of words, but the pipeline has none"
-    ):
-        _ = model.frozen
+    bare = toy.parser(untrained(toy)).from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
+    message = "The model reads classes of words, but the pipeline has none"
+    with pytest.raises(ValueError, match=message):
+        _ = bare.joint.frozen

@@ -34,49 +34,39 @@ def test_sweeps_have_parts_of_similar_size_and_the_first_one_more(lengths, parts
 
 @pytest.mark.parametrize("gold_tags", [False, True])
 def test_the_gold_corpus_gives_one_example_per_sentence(toy, tmp_path, gold_tags):
-    sentences = toy.sentences(12)
+    path, nlp, sentences = tmp_path / "toy.spacy", spacy.blank("en"), toy.sentences(12)
     docs = [toy.doc(VOCAB, *sentences[i : i + 3]) for i in range(0, 12, 3)]
-    DocBin(docs=docs).to_disk(tmp_path / "toy.spacy")
-    examples = list(
-        create_gold_corpus(tmp_path / "toy.spacy", gold_tags=gold_tags)(spacy.blank("en"))
-    )
-    assert [[token.text for token in example.predicted] for example in examples] == [
-        s.words for s in sentences
-    ]
-    for example, sentence in zip(examples, sentences):
+    DocBin(docs=docs).to_disk(path)
+    examples = create_gold_corpus(path, gold_tags=gold_tags)(nlp)
+    for example, sentence in zip(examples, sentences, strict=True):
+        words, tags = zip(*((token.text, token.tag_) for token in example.predicted))
+        assert [*words] == sentence.words
+        assert [*tags] == (sentence.tags if gold_tags else [""] * len(words))
         assert len(list(example.predicted.sents)) == 1
-        assert [token.tag_ for token in example.predicted] == (
-            sentence.tags if gold_tags else [""] * len(sentence.tags)
-        )
-    limited = create_gold_corpus(tmp_path / "toy.spacy", limit=2)(spacy.blank("en"))
-    assert len(list(limited)) == 6
+    assert len(list(create_gold_corpus(path, limit=2)(nlp))) == 6
 
 
 def test_the_gold_corpus_is_read_once_and_gives_new_documents(toy, tmp_path):
-    DocBin(docs=[toy.doc(VOCAB, *toy.sentences(3))]).to_disk(tmp_path / "toy.spacy")
-    read, nlp, other = (
-        create_gold_corpus(tmp_path / "toy.spacy"),
-        spacy.blank("en"),
-        spacy.blank("en"),
-    )
+    path, moved = tmp_path / "toy.spacy", tmp_path / "moved.spacy"
+    DocBin(docs=[toy.doc(VOCAB, *toy.sentences(3))]).to_disk(path)
+    read, nlp, other = create_gold_corpus(path), spacy.blank("en"), spacy.blank("en")
     first = list(read(nlp))
     first[0].predicted[0].tag_ = "X"
-    (tmp_path / "toy.spacy").rename(tmp_path / "moved.spacy")
+    path.rename(moved)
     second = list(read(nlp))
     assert [each.reference for each in second] == [each.reference for each in first]
     assert not any(each.predicted.has_annotation("TAG") for each in second)
-    (tmp_path / "moved.spacy").rename(tmp_path / "toy.spacy")
+    moved.rename(path)
     assert all(each.reference.vocab is other.vocab for each in read(other))
 
 
-def test_syntactic_words_are_the_tokens_of_gold_sentences(tmp_path):
-    path = tmp_path / "fr.conllu"
-    path.write_text(
+def test_syntactic_words_are_the_tokens_of_gold_sentences(write):
+    path = write(
         "# newpar\n1\tIl\til\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tva\taller\tVERB\t_\t_\t0\troot\t_\t_\n"
         "3-4\tau\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n3\tà\tà\tADP\t_\t_\t2\tcase\t_\t_\n"
         "4\tle\tle\tDET\t_\tDefinite=Def\t2\tdet\t_\t_\n\n"
         "# newpar\n1\tFin\tfin\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
-        encoding="utf8",
+        "fr.conllu",
     )
     first, second = create_gold_corpus(path)(spacy.blank("xx"))
     assert [token.text for token in first.predicted] == ["Il", "va", "à", "le"]

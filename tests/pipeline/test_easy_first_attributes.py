@@ -1,13 +1,13 @@
 """The components easy_first_morphologizer and easy_first_lemmatizer: learning, writing, saving."""
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from tree_parsers import with_guide
 
-from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
+from spacy_hpyp.pipeline.corpus import mark_sentence
 
 NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
 #: Words with parts of speech, features and lemmas. "runs" is a verb after "she", and a noun after
@@ -25,40 +25,21 @@ SENTENCES = [
     [*map(list, zip(*(word.replace("_", "").split(" ") for word in text.split(", "))))]
     for text in TEXTS
 ]
-MORPHOLOGY = [
-    ["word"],
-    ["lower"],
-    ["suffix1"],
-    ["prev.lower"],
-    ["prev.lower", "suffix1"],
-    ["prev.morph"],
-]
-LEMMAS = [
-    ["word"],
-    ["suffix1"],
-    ["written.pos"],
-    ["written.pos", "lower"],
-    ["written.morph", "suffix1"],
-]
+MORPHOLOGY = "word, lower, suffix1, prev.lower, prev.lower suffix1, prev.morph"
+LEMMAS = "word, suffix1, written.pos, written.pos lower, written.morph suffix1"
 
 
 def add(nlp, name, templates):
+    templates = [each.split() for each in templates.split(", ")]
     nlp.add_pipe(name, config={"model": {"templates": templates, "places": 2**12, "guided": True}})
 
 
 def examples_of(nlp, sentences=SENTENCES):
-    docs = [
-        Doc(
-            nlp.vocab,
-            words=words,
-            pos=pos,
-            morphs=morphs,
-            lemmas=lemmas,
-            sent_starts=[True, *[False] * (len(words) - 1)],
-        )
-        for words, pos, morphs, lemmas in sentences
-    ]
-    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
+    examples = []
+    for words, pos, morphs, lemmas in sentences:
+        gold = Doc(nlp.vocab, words=words, pos=pos, morphs=morphs, lemmas=lemmas)
+        examples.append(Example(Doc(nlp.vocab, words=words), mark_sentence(gold)))
+    return examples
 
 
 def trained(sentences=SENTENCES, passes=10):
@@ -98,9 +79,8 @@ def test_labels_have_the_same_names_as_in_spacy(nlp):
     assert "Number=Plur|POS=NOUN" in morphologizer.labels
     assert "POS=DET" in morphologizer.label_data
     # All plurals have one rule.
-    assert (
-        sum(label.endswith("s\t" + label.split("\t")[0][:-1]) for label in lemmatizer.labels) == 1
-    )
+    labels = lemmatizer.labels
+    assert sum(label.endswith("s\t" + label.split("\t")[0][:-1]) for label in labels) == 1
 
 
 def test_white_space_gets_the_part_of_speech_space(nlp):
@@ -111,9 +91,7 @@ def test_white_space_gets_the_part_of_speech_space(nlp):
 
 
 def test_nothing_is_written_without_training_annotation(caplog):
-    bare = [
-        (words, [""] * len(words), [""] * len(words), [""] * len(words)) for words, *_ in SENTENCES
-    ]
+    bare = [(words, *[[""] * len(words)] * 3) for words, *_ in SENTENCES]
     nlp = trained(bare, passes=1)
     assert "nothing to learn from" in caplog.text
     assert analysed(nlp, "the", "dogs") == [("", "", ""), ("", "", "")]
@@ -121,9 +99,8 @@ def test_nothing_is_written_without_training_annotation(caplog):
 
 def test_words_without_annotation_are_not_learned():
     words, pos, morphs, lemmas = SENTENCES[0]
-    nlp = trained(
-        [*SENTENCES, (["odd", *words[1:]], ["", *pos[1:]], ["", *morphs[1:]], ["", *lemmas[1:]])]
-    )
+    odd = (["odd", *words[1:]], *(["", *column[1:]] for column in (pos, morphs, lemmas)))
+    nlp = trained([*SENTENCES, odd])
     assert not any("odd" in label for label in nlp.get_pipe("easy_first_lemmatizer").labels)
     # Model cards list no edit trees, either.
     assert "easy_first_lemmatizer" not in nlp.meta["labels"]
@@ -142,38 +119,18 @@ def test_syntactic_words_are_analysed_separately(nlp):
     assert doc[1].pos_ == "VERB"
 
 
-def guided(doc, tags):
-    names = sorted(set(tags))
-    n = len(doc)
-    write_guide(
-        doc,
-        Guide(
-            heads=np.zeros((n, 1), np.int32),
-            head_probs=np.ones((n, 1), np.float32),
-            head_labels=np.full((n, 1), -1, np.int32),
-            label_names=[],
-            tags=np.array([[names.index(tag)] for tag in tags], np.int32),
-            tag_probs=np.ones((n, 1), np.float32),
-            tag_names=names,
-        ),
-    )
-    return doc
-
-
 def test_guides_are_read_by_the_names_of_their_tags():
     nlp = spacy.blank("en")
-    add(nlp, "easy_first_morphologizer", [["guide.tag"]])
-    examples = [
-        Example(
-            Doc(nlp.vocab, words=["runs"]), guided(Doc(nlp.vocab, words=["runs"], pos=[pos]), [tag])
-        )
-        for pos, tag in (("NOUN", "NNS"), ("VERB", "VBZ"))
-    ]
+    add(nlp, "easy_first_morphologizer", "guide.tag")
+    examples = []
+    for pos, tag in (("NOUN", "NNS"), ("VERB", "VBZ")):
+        gold = with_guide(Doc(nlp.vocab, words=["runs"], pos=[pos]), [[tag]], [1.0])
+        examples.append(Example(Doc(nlp.vocab, words=["runs"]), gold))
     nlp.initialize(lambda: examples)
     for _ in range(5):
         nlp.update(examples)
     # The tags are in another order, after another one.
-    for tags, pos in ((["VBZ"], "VERB"), (["NNS"], "NOUN")):
-        assert nlp(guided(Doc(nlp.vocab, words=["runs"]), tags))[0].pos_ == pos
+    for tag, pos in (("VBZ", "VERB"), ("NNS", "NOUN")):
+        assert nlp(with_guide(Doc(nlp.vocab, words=["runs"]), [[tag]], [1.0]))[0].pos_ == pos
     with pytest.raises(ValueError, match="reads guides"):
         nlp("runs")

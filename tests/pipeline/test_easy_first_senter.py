@@ -6,8 +6,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from tree_parsers import copy_of
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
+from spacy_hpyp.pipeline.corpus import mark_sentence
 from spacy_hpyp.pipeline.word_classifiers import EasyFirstSenter
 
 SMALL = {"places": 2**13}
@@ -51,29 +53,23 @@ def starts(doc):
 
 
 def test_sentences_are_found(senter):
-    doc = senter("the dog sleeps . a cat waits . Kim sees Mona .")
-    assert [sentence.text for sentence in doc.sents] == [
-        "the dog sleeps .",
-        "a cat waits .",
-        "Kim sees Mona .",
-    ]
+    expected = ["the dog sleeps .", "a cat waits .", "Kim sees Mona ."]
+    doc = senter(" ".join(expected))
+    assert [sentence.text for sentence in doc.sents] == expected
     assert starts(doc).count(True) == 3
     assert None not in starts(doc)
 
 
 def test_sentences_without_a_text_are_not_learned(toy, sentences):
     nlp = pipeline()
-    alone = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    unwritten = [
-        Doc(nlp.vocab, words=[token.text for token in doc], sent_starts=starts(doc))
-        for doc in alone
-    ]
+    unwritten = [mark_sentence(Doc(nlp.vocab, words=each.words)) for each in sentences]
     for doc in unwritten[::2]:
         write_words(doc, 1, [Analysis("do"), Analysis("n't")])
-    examples = [*examples_of(toy, nlp, sentences), *(Example(doc.copy(), doc) for doc in unwritten)]
+    alone = [Example(doc.copy(), doc) for doc in unwritten]
+    examples = [*examples_of(toy, nlp, sentences), *alone]
     nlp.initialize(lambda: examples)
     before = senter_of(nlp).to_bytes()
-    nlp.update(examples[-len(alone) :])
+    nlp.update(alone)
     assert senter_of(nlp).to_bytes() == before
     nlp.update(examples)
     assert senter_of(nlp).to_bytes() != before
@@ -127,16 +123,14 @@ def test_boundaries_of_the_predicted_document_are_not_learned(toy, sentences):
 
 
 def test_uncertain_boundaries_are_left_open(senter):
-    nlp = spacy.util.load_model_from_config(senter.config.copy()).from_bytes(senter.to_bytes())
+    nlp = copy_of(senter)
     text = "the dog sleeps . a cat waits . Kim sees Mona ."
     everything = starts(senter(text))
     open_ones = []
     for certainty in (0.0, 10.0, 1e9):
         senter_of(nlp).certainty = certainty
         found = starts(nlp(text))
-        assert all(
-            found_one in (None, all_of_them) for found_one, all_of_them in zip(found, everything)
-        )
+        assert all(start in (None, expected) for start, expected in zip(found, everything))
         open_ones.append(found.count(None))
     assert open_ones[0] == 0
     assert open_ones[0] <= open_ones[1] <= open_ones[2] == len(everything) - 1

@@ -5,9 +5,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from tree_parsers import copy_of, with_guide
 
 from spacy_hpyp.annotation.encoding import raw_sentences
-from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.pipeline.word_classifiers import EasyFirstTagger
 
 SMALL = {"places": 2**13}
@@ -78,27 +78,13 @@ def test_tokens_come_from_the_tokenizer_or_from_the_treebank(toy):
 # Guides
 
 
-def guided_doc(toy, vocab, sentence, right=True):
-    """A gold document with a guide to the right tags, or to wrong ones."""
-    doc = toy.doc(vocab, sentence)
-    names = sorted({*sentence.tags, "XX"})
-    n = len(sentence.words)
-    own = [names.index(tag if right else "XX") for tag in sentence.tags]
-    guide = Guide(
-        heads=np.arange(n, dtype=np.int32)[:, None],
-        head_probs=np.ones((n, 1), dtype=np.float32),
-        head_labels=np.full((n, 1), -1, dtype=np.int32),
-        label_names=[],
-        tags=np.array([own, [0] * n], dtype=np.int32).T,
-        tag_probs=np.array([[0.9, 0.1]] * n, dtype=np.float32),
-        tag_names=names,
-    )
-    write_guide(doc, guide)
-    return doc
+def guided_doc(toy, vocab, sentence):
+    """A gold document with a guide to the right tags."""
+    return with_guide(toy.doc(vocab, sentence), [[tag, "XX"] for tag in sentence.tags], (0.9, 0.1))
 
 
-def guided_examples(toy, nlp, sentences, right=True):
-    docs = [guided_doc(toy, nlp.vocab, sentence, right) for sentence in sentences]
+def guided_examples(toy, nlp, sentences):
+    docs = [guided_doc(toy, nlp.vocab, sentence) for sentence in sentences]
     return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
 
@@ -111,13 +97,10 @@ def guided(toy, sentences):
 def test_guides_decide_without_other_evidence(toy, guided):
     vocabulary = tagger_of(guided).classifier.vocabulary
     number = vocabulary.number("x1")
-    possible = vocabulary.candidate_tags[
-        vocabulary.tag_offsets[number] : vocabulary.tag_offsets[number + 1]
-    ]
+    possible = vocabulary.candidate_tags[vocabulary.tag_offsets[number] :]
     first, second = (vocabulary.tags[tag] for tag in possible[:2])
-    sentence = toy.sentence(
-        ["x1", "x2", "x3"], [second, first, second], [0, 0, 0], ["ROOT", "a", "b"]
-    )
+    tags = [second, first, second]
+    sentence = toy.sentence(["x1", "x2", "x3"], tags, [0, 0, 0], ["ROOT", "a", "b"])
     doc = guided_doc(toy, guided.vocab, sentence)
     assert [token.tag_ for token in guided(doc)] == sentence.tags
     assert tagger_of(guided).classifier.is_guided
@@ -147,9 +130,6 @@ def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences
     examples = toy.examples(trained_tagger, sentences)
     found = []
     for threads in (1, 4):
-        nlp = spacy.util.load_model_from_config(trained_tagger.config.copy()).from_bytes(
-            trained_tagger.to_bytes()
-        )
-        tagger_of(nlp).threads = threads
-        found.append(tagger_of(nlp).jackknife(examples, folds=4))
+        tagger = tagger_of(copy_of(trained_tagger, threads=threads))
+        found.append(tagger.jackknife(examples, folds=4))
     assert found[0] == found[1]

@@ -31,6 +31,10 @@ def examples_of(toy, nlp, sentences=48):
     return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
 
 
+def with_tree(nlp, words, heads):
+    return Doc(nlp.vocab, words=words, heads=heads, deps=["dep"] * len(words))
+
+
 def train(toy, nlp, sweeps=4):
     examples = examples_of(toy, nlp)
     nlp.initialize(lambda: examples)
@@ -42,27 +46,18 @@ def test_words_get_states_and_white_space_none(toy, kind):
     nlp = pipeline(kind)
     losses = train(toy, nlp)
     assert losses[-1] < losses[0]
-    doc = Doc(
-        nlp.vocab,
-        words=["The", "DOG", "\n", "sleeps", "unseen"],
-        heads=[1, 3, 1, 3, 3],
-        deps=["dep"] * 5,
+    found, again = (
+        [token._.latent_state for token in nlp(with_tree(nlp, words, [1, 3, 1, 3, 3]))]
+        for words in (
+            ["The", "DOG", "\n", "sleeps", "unseen"],
+            ["the", "dog", "\n", "sleeps", "Unseen"],
+        )
     )
-    doc = nlp(doc)
-    found = [token._.latent_state for token in doc]
     assert found[2] is None
     states = [state for state in found if state is not None]
     assert len(states) == 4
     assert set(states) <= set(range(1 if kind == "dependencies" else 3))
-    again = nlp(
-        Doc(
-            nlp.vocab,
-            words=["the", "dog", "\n", "sleeps", "Unseen"],
-            heads=[1, 3, 1, 3, 3],
-            deps=["dep"] * 5,
-        )
-    )
-    assert [token._.latent_state for token in again] == found
+    assert again == found
 
 
 def test_documents_without_trees_get_states_only_from_models_without_trees(toy):
@@ -76,14 +71,8 @@ def test_documents_without_trees_get_states_only_from_models_without_trees(toy):
 
 def test_sentences_without_complete_trees_are_left_out(toy):
     nlp = pipeline("syntactic")
-    words, heads = ["a", "b", "c", "d"], [1, 1, 3, 3]
-    doc = Doc(
-        nlp.vocab,
-        words=words,
-        heads=heads,
-        deps=["det", "ROOT", "", "ROOT"],
-        sent_starts=[1, 0, 1, 0],
-    )
+    words, deps = ["a", "b", "c", "d"], ["det", "ROOT", "", "ROOT"]
+    doc = Doc(nlp.vocab, words, heads=[1, 1, 3, 3], deps=deps, sent_starts=[1, 0, 1, 0])
     nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=words), doc)])
     model = states_of(nlp).latent_states
     assert model.training.size == 2
@@ -120,18 +109,11 @@ def test_documents_get_probable_states_given_the_rest(toy):
     examples = []
     for number in range(20):
         words = [f"w{int(rng.integers(5)) + 5 * (number % 2)}" for _ in range(30)]
-        doc = Doc(nlp.vocab, words=words, heads=[0] * 30, deps=["dep"] * 30)
-        examples.append(Example(Doc(nlp.vocab, words=words), doc))
+        examples.append(Example(Doc(nlp.vocab, words=words), with_tree(nlp, words, [0] * 30)))
     nlp.initialize(lambda: examples)
     for _ in range(20):
         nlp.update(examples)
-    of_kinds = [
-        {
-            token._.latent_state
-            for number in numbers
-            for token in nlp(examples[number].reference.copy())
-        }
-        for numbers in (range(0, 20, 2), range(1, 20, 2))
-    ]
-    assert [len(states) for states in of_kinds] == [1, 1]
-    assert of_kinds[0] != of_kinds[1]
+    docs = [nlp(example.reference.copy()) for example in examples]
+    states = [{token._.latent_state for doc in docs[i::2] for token in doc} for i in range(2)]
+    assert [len(of_kind) for of_kind in states] == [1, 1]
+    assert states[0] != states[1]

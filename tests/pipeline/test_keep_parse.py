@@ -7,6 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.annotation.encoding import write_probability
+from spacy_hpyp.pipeline.corpus import mark_sentence
 
 WORDS = "the dog sleeps . Kim waits .".split()
 
@@ -57,10 +58,8 @@ def test_kept_parses_survive_storage_and_copies(nlp):
 def test_processes_and_saved_pipelines_keep_parses(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     docs = list(spacy.load(tmp_path).pipe(["the dog sleeps .", "Kim waits ."], n_process=2))
-    assert [doc._.hpyp_parses["left"].heads.tolist() for doc in docs] == [
-        [0, -1, -1, -1],
-        [0, -1, -1],
-    ]
+    heads = [doc._.hpyp_parses["left"].heads.tolist() for doc in docs]
+    assert heads == [[0, -1, -1, -1], [0, -1, -1]]
 
 
 def test_spacy_parsers_parse_as_if_alone(toy):
@@ -74,9 +73,7 @@ def test_spacy_parsers_parse_as_if_alone(toy):
         nlp.update(toy.examples(nlp, sentences))
 
     def parsed():
-        return nlp(
-            Doc(nlp.vocab, words="the dog sees a cat .".split(), sent_starts=[True] + [False] * 5)
-        )
+        return nlp(mark_sentence(nlp.make_doc("the dog sees a cat .")))
 
     together = parsed()._.hpyp_parses
     for name in ("one", "other"):

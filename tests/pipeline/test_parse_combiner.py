@@ -12,8 +12,7 @@ from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import to_word_doc, write_back
 from spacy_hpyp.annotation.user_data import KeptParse, current_parse, keep
 from spacy_hpyp.combining.votes import ABSENT, Names, cast, parses_of
-from spacy_hpyp.pipeline.keep_parse import KeepParse
-from spacy_hpyp.pipeline.parse_combiner import ParseCombiner
+from spacy_hpyp.pipeline.parse_combiner import KeepParse, ParseCombiner
 
 
 @Language.factory("v_noisy_parser", default_config={"seed": 0, "part": 0.7})
@@ -67,14 +66,8 @@ def projective(toy):
 
 
 def example_of(toy, nlp, sentence):
-    reference = toy.doc(nlp.vocab, sentence)
-    predicted = Doc(nlp.vocab, words=sentence.words)
-    predicted.user_data["gold"] = {
-        "heads": sentence.heads,
-        "deps": sentence.deps,
-        "tags": sentence.tags,
-    }
-    return Example(predicted, reference)
+    predicted = Doc(nlp.vocab, words=sentence.words, user_data={"gold": vars(sentence)})
+    return Example(predicted, toy.doc(nlp.vocab, sentence))
 
 
 def test_the_elected_tree_beats_a_single_voter(toy, folder, assert_forest):
@@ -88,9 +81,9 @@ def test_the_elected_tree_beats_a_single_voter(toy, folder, assert_forest):
         doc = nlp(example_of(toy, nlp, sentence).predicted)
         assert_forest(doc, generative=False)
         assert [token.tag_ for token in doc] == sentence.tags
-        assert all(
-            0.0 <= token._.head_prob <= 1.0 and 0.0 <= token._.tag_prob <= 1.0 for token in doc
-        )
+        for token in doc:
+            assert 0.0 <= min(token._.head_prob, token._.tag_prob)
+            assert max(token._.head_prob, token._.tag_prob) <= 1.0
         kept = doc._.hpyp_parses["one"]
         right += sum(token.head.i == head for token, head in zip(doc, sentence.heads))
         alone += int(np.sum(np.arange(len(doc)) + kept.heads == sentence.heads))
@@ -116,11 +109,9 @@ def test_votes_are_learned_from_syntactic_words(toy):
     combiner.initialize(lambda: examples, nlp=nlp)
     combiner.update(examples)
     for example in examples:
-        found = combiner(example.predicted)._.ud_words
-        assert [(word.text, word.head) for word in found] == [
-            (word.text, found[example.reference._.ud_words.index(word.head)])
-            for word in example.reference._.ud_words
-        ]
+        gold, found = example.reference._.ud_words, combiner(example.predicted)._.ud_words
+        expected = [(word.text, found[gold.index(word.head)]) for word in gold]
+        assert [(word.text, word.head) for word in found] == expected
 
 
 def test_a_missing_voter_is_reported(toy, folder):
@@ -136,9 +127,8 @@ def test_sourced_and_renamed_components_keep_the_learned_names_of_voters(toy, fo
     doc = example_of(toy, first, projective(toy)[35]).predicted
     mine, theirs = second(doc.copy()), first(doc.copy())
     assert list(mine._.hpyp_parses) == ["one"]
-    assert [(t.head.i, t.dep_, t._.head_prob) for t in mine] == [
-        (t.head.i, t.dep_, t._.head_prob) for t in theirs
-    ]
+    found, expected = ([(t.head.i, t.dep_, t._.head_prob) for t in doc] for doc in (mine, theirs))
+    assert found == expected
 
 
 def test_a_single_voter_raises_an_error(toy):

@@ -6,8 +6,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.encoding import raw_sentences
 from spacy_hpyp.annotation.sentences import problem_of
-from spacy_hpyp.pipeline.corpus import create_conllu_corpus, create_gold_corpus
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import create_conllu_corpus, create_gold_corpus, read_treebank
 from spacy_hpyp.pipeline.scorer import score
 from spacy_hpyp.pipeline.tokenizer import create_learned_tokenizer
 
@@ -52,17 +51,12 @@ def test_trees_without_labels_are_complete(write):
 
 def test_scores_cover_the_sentences_with_trees(write):
     # A longer sentence without its first heads comes before the others.
-    path, nlp = (
-        write(conllu(("_", "_", 0, 3), TREE, *INCOMPLETE, TREE), "bank.conllu"),
-        spacy.blank("xx"),
-    )
+    path = write(conllu(("_", "_", 0, 3), TREE, *INCOMPLETE, TREE), "bank.conllu")
     # The last word of each document gets a wrong head.
-    for read, wrong in (
-        (create_gold_corpus(path), 2),
-        (create_conllu_corpus(path, tokens="gold"), 1),
-    ):
+    readers = create_gold_corpus(path), create_conllu_corpus(path, tokens="gold")
+    for read, wrong in zip(readers, (2, 1)):
         examples = []
-        for example in read(nlp):
+        for example in read(spacy.blank("xx")):
             predicted = example.reference.copy()
             predicted[predicted[-1].i].head = predicted[predicted[-1].head.left_edge.i]
             examples.append(Example(predicted, example.reference))

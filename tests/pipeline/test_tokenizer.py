@@ -1,5 +1,6 @@
 """A tokenizer learned from CoNLL-U: tokens, their words, and unchanged text."""
 
+import re
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -17,8 +18,7 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_config
 
-from spacy_hpyp.pipeline.corpus import create_conllu_corpus
-from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import create_conllu_corpus, read_treebank
 from spacy_hpyp.pipeline.tokenizer import create_learned_tokenizer
 from spacy_hpyp.text.word_classes import TABLE, WordClass
 
@@ -26,36 +26,13 @@ from spacy_hpyp.text.word_classes import TABLE, WordClass
 #: three seconds.
 LANG = "it"
 
-# French in the style of UD, with multiword tokens "au", "du" and "des".
+# French in the style of UD: tokens with their heads. "au", "du" and "des" have two words.
 SENTENCES = {
-    "Il va au port.": [("Il", 2), ("va", 0), (("au", "à", "le"), (5, 5)), ("port", 2), (".", 2)],
-    "Le bateau du roi part.": [
-        ("Le", 2),
-        ("bateau", 6),
-        (("du", "de", "le"), (5, 5)),
-        ("roi", 2),
-        ("part", 0),
-        (".", 6),
-    ],
-    "Il mange des pommes.": [("Il", 2), ("mange", 0), ("des", 4), ("pommes", 2), (".", 2)],
-    "C'est la fin des mers.": [
-        *(
-            ("C'", 4),
-            ("est", 4),
-            ("la", 4),
-            ("fin", 0),
-            (("des", "de", "les"), (7, 7)),
-            ("mers", 4),
-            (".", 4),
-        )
-    ],
-    "Que parler du bateau?": [
-        ("Que", 2),
-        ("parler", 0),
-        (("du", "de", "le"), (2, 5)),
-        ("bateau", 3),
-        ("?", 2),
-    ],
+    "Il va au port.": "Il 2, va 0, au:à+le 5+5, port 2, . 2",
+    "Le bateau du roi part.": "Le 2, bateau 6, du:de+le 5+5, roi 2, part 0, . 6",
+    "Il mange des pommes.": "Il 2, mange 0, des 4, pommes 2, . 2",
+    "C'est la fin des mers.": "C' 4, est 4, la 4, fin 0, des:de+les 7+7, mers 4, . 4",
+    "Que parler du bateau?": "Que 2, parler 0, du:de+le 2+5, bateau 3, ? 2",
 }
 
 
@@ -65,19 +42,28 @@ def conllu(sentences, *, newdoc=()):
         text += f"# newdoc id = {number}\n" if number in newdoc else ""
         text += f"# sent_id = {number}\n# text = {raw}\n"
         word, at = 1, 0
-        for token, heads in tokens:
-            form, *words = token if isinstance(token, tuple) else (token, token)
+        for token in tokens.split(", "):
+            form, words, heads = re.fullmatch(r"([^: ]+):?(\S*) (.+)", token).groups()
+            words = words.split("+") if words else [form]
             at = raw.index(form, at) + len(form)
             misc = "_" if at == len(raw) or raw[at] == " " else "SpaceAfter=No"
             if len(words) > 1:
                 text += f"{word}-{word + len(words) - 1}\t{form}" + "\t_" * 7 + f"\t{misc}\n"
-            for each, head in zip(words, heads if isinstance(heads, tuple) else (heads,)):
-                deprel = "dep" if head else "root"
+            for each, head in zip(words, heads.split("+")):
+                deprel = "root" if head == "0" else "dep"
                 own = misc if len(words) == 1 else "_"
                 text += f"{word}\t{each}\tl_{each}\tX\tT_{each}\tA=B\t{head}\t{deprel}\t_\t{own}\n"
                 word += 1
         text += "\n"
     return text
+
+
+def learned(nlp, treebank, **settings):
+    """Give a pipeline a tokenizer learned from a treebank."""
+    nlp.tokenizer = create_learned_tokenizer(**settings)(nlp)
+    examples = list(create_conllu_corpus(treebank)(nlp))
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    return nlp
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +75,7 @@ def treebank(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def nlp(treebank):
-    nlp = spacy.blank(LANG)
-    nlp.tokenizer = create_learned_tokenizer(sentences="all")(nlp)
-    examples = list(create_conllu_corpus(treebank)(nlp))
-    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
-    return nlp
+    return learned(spacy.blank(LANG), treebank, sentences="all")
 
 
 def words(doc: Doc) -> list[str]:
@@ -112,13 +94,8 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
     ]
     # spaCy's attributes of the token are those of its highest word.
     token = doc[2]
-    assert (token.text, token.lemma_, token.tag_, token.dep_, token.head.text) == (
-        "au",
-        "l_à",
-        "T_à",
-        "dep",
-        "port",
-    )
+    assert (token.text, token.lemma_, token.tag_) == ("au", "l_à", "T_à")
+    assert (token.dep_, token.head.text) == ("dep", "port")
     assert [len(sentence) for sentence in doc.sents] == [5, 6, 5, 7, 5]
 
 
@@ -149,9 +126,8 @@ def test_the_training_treebank_is_reproduced(nlp, treebank):
         doc = nlp(reference.text)
         assert [token.text for token in doc] == [token.text for token in reference]
         assert words(doc) == words(reference)
-        assert [token.is_sent_start for token in doc] == [
-            token.is_sent_start for token in reference
-        ]
+        starts, expected = ([t.is_sent_start for t in each] for each in (doc, reference))
+        assert starts == expected
 
 
 @settings(max_examples=200, deadline=None)
@@ -174,12 +150,9 @@ def test_a_loaded_tokenizer_equals_the_saved_one(nlp, tmp_path):
 
 def test_classes_of_the_vocabulary_are_used_and_saved(treebank):
     nlp = spacy.blank(LANG)
-    nlp.vocab.lookups.add_table(
-        TABLE, {"port": WordClass("01", "port", 9), "Quai": WordClass("01", "Quai", 5)}
-    )
-    nlp.tokenizer = create_learned_tokenizer()(nlp)
-    examples = list(create_conllu_corpus(treebank)(nlp))
-    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    classes = {word: WordClass("01", word, count) for word, count in (("port", 9), ("Quai", 5))}
+    nlp.vocab.lookups.add_table(TABLE, classes)
+    learned(nlp, treebank)
     # Both words and nothing else.
     assert np.count_nonzero(nlp.tokenizer.segmenter.weights.of_class) == 2
     other = create_learned_tokenizer()(spacy.blank(LANG)).from_bytes(nlp.tokenizer.to_bytes())
@@ -200,33 +173,20 @@ def test_errors_name_damaged_files_and_change_nothing(nlp, tmp_path):
 
 def test_each_token_has_a_sentence_end_probability(nlp):
     doc = nlp("Il va au port. Il mange")
-    assert [token._.sent_end_prob > 0.5 for token in doc] == [
-        False,
-        False,
-        False,
-        False,
-        True,
-        False,
-        True,
-    ]
+    assert [token._.sent_end_prob > 0.5 for token in doc] == [i in (4, 6) for i in range(7)]
     assert nlp.make_doc(" \n ")[0]._.sent_end_prob is None
 
 
 def test_tokens_are_scored_and_explained(nlp, treebank):
     examples = [Example(nlp.make_doc(doc.text), doc) for doc in read_treebank(treebank, nlp.vocab)]
     assert nlp.tokenizer.score(examples)["token_f"] == 1.0
-    assert nlp.tokenizer.explain("Il va\n au port.")[1:3] == [
-        ("LEARNED", "va"),
-        ("LEARNED à le", "au"),
-    ]
+    explained = nlp.tokenizer.explain("Il va\n au port.")
+    assert explained[1:3] == [("LEARNED", "va"), ("LEARNED à le", "au")]
 
 
 @pytest.mark.parametrize("method", ["learned", "rules"])
 def test_special_cases_are_split_consistently_and_saved(treebank, method):
-    nlp = spacy.blank(LANG)
-    nlp.tokenizer = create_learned_tokenizer(method=method)(nlp)
-    examples = list(create_conllu_corpus(treebank)(nlp))
-    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    nlp = learned(spacy.blank(LANG), treebank, method=method)
     nlp.tokenizer.add_special_case("vala", [{ORTH: "va", NORM: "aller"}, {"ORTH": "la"}])
     other = create_learned_tokenizer()(spacy.blank(LANG)).from_bytes(nlp.tokenizer.to_bytes())
     for tokenizer in (nlp.tokenizer, other):
@@ -239,14 +199,12 @@ def test_special_cases_are_split_consistently_and_saved(treebank, method):
 
 
 def test_spacys_rules_are_kept_if_they_are_as_accurate(treebank, capsys):
-    nlp = spacy.blank("xx")
-    nlp.tokenizer = create_learned_tokenizer(method="auto")(nlp)
-    examples = list(create_conllu_corpus(treebank)(nlp))
-    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    nlp = learned(spacy.blank("xx"), treebank, method="auto")
     # The rules do not know "C'".
     assert not nlp.tokenizer.by_rules
     assert "F1 of tokens and words" in capsys.readouterr().out
     nlp.tokenizer.rules.add_special_case("C'est", [{ORTH: "C'"}, {ORTH: "est"}])
+    examples = list(create_conllu_corpus(treebank)(nlp))
     nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
     assert nlp.tokenizer.by_rules
     doc = nlp("Il va au port.")
@@ -267,12 +225,11 @@ def test_pipelines_of_all_languages_start(treebank):
         create_learned_tokenizer()(nlp).to_bytes()
 
 
-def test_documents_and_paragraphs_follow_the_file(tmp_path):
-    path = tmp_path / "two.conllu"
-    path.write_text(
+def test_documents_and_paragraphs_follow_the_file(write):
+    path = write(
         "# newdoc\n# newpar\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1\tb\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
         "# newpar\n1\tc\t_\tX\t_\t_\t0\troot\t_\t_\n\n# newdoc\n1\td\t_\tX\t_\t_\t_\t_\t_\t_\n\n",
-        encoding="utf8",
+        "two.conllu",
     )
     first, second = read_treebank(path, spacy.blank("xx").vocab)
     assert (first.text, second.text) == ("a b\n\nc", "d")
@@ -293,9 +250,8 @@ def test_boundaries_are_set_if_the_tokenizer_is_sure(nlp):
     doc = sure(text)
     for token in doc[1:]:
         believed = token.nbor(-1)._.sent_end_prob
-        assert token.is_sent_start == (
-            True if believed >= 0.9 else False if believed <= 0.1 else None
-        )
+        expected = True if believed >= 0.9 else False if believed <= 0.1 else None
+        assert token.is_sent_start == expected
     with pytest.raises(ValueError, match='"sure", "all" or "none"'):
         create_learned_tokenizer(sentences="some")
 

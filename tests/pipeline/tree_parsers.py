@@ -9,7 +9,20 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
+from spacy_hpyp.annotation.guides import Guide, write_guide
+
 TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
+ODD = {
+    "empty": "",
+    "space": " ",
+    "spaces": "\n\n \t",
+    "one": "sleeps",
+    "space and one": " sleeps",
+    "one and space": "sleeps \n",
+    "spaces between": "the  dog \n sees\n\na cat .  ",
+    "unseen": "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
+    "long": "the " * 300,
+}
 
 
 def with_tags(doc):
@@ -58,6 +71,16 @@ def stored(nlp):
     return nlp.get_pipe(nlp.pipe_names[-1]).to_bytes(exclude=["vocab", "cfg"])
 
 
+def with_guide(doc, tags, probs):
+    """Write a guide to the tags of each word, with their probabilities, into a document."""
+    n, names = len(doc), sorted({tag for of_word in tags for tag in of_word})
+    heads, labels = np.zeros((n, 1), dtype=np.int32), np.full((n, 1), -1, dtype=np.int32)
+    numbers = np.array([[names.index(tag) for tag in of_word] for of_word in tags], dtype=np.int32)
+    tag_probs, sure = np.array([probs] * n, dtype=np.float32), np.ones((n, 1), dtype=np.float32)
+    write_guide(doc, Guide(heads, sure, labels, [], numbers, tag_probs, names))
+    return doc
+
+
 def assert_trees(doc):
     """Assert that every sentence is a contiguous tree."""
     for sentence in doc.sents:
@@ -71,9 +94,7 @@ def assert_trees(doc):
 def broken(toy, nlp):
     """Documents with usable annotation and one unusable sentence each."""
     words, tags, deps = (
-        ["dogs", "see", "big", "cats"],
-        ["NN", "VBZ", "JJ", "NN"],
-        ["nsubj", "ROOT", "amod", "obj"],
+        columns.split() for columns in ("dogs see big cats", "NN VBZ JJ NN", "nsubj ROOT amod obj")
     )
     whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
     for heads, own_deps, own_tags in (
@@ -115,23 +136,18 @@ class TreeParserTests:
         assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
         assert not any("||" in label for label in parser.labels)
         assert any("||" in label for label in parser.label_data["labels"])
-        assert set(parser.label_data["tags"]) == {
-            tag for sentence in sentences for tag in sentence.tags
-        }
+        tags = {tag for sentence in sentences for tag in sentence.tags}
+        assert set(parser.label_data["tags"]) == tags
 
     def test_a_failed_initialization_leaves_the_parser_unchanged(self, toy, nlp, sentences):
         nlp = copy_of(nlp)
         parser, expected, before = self.parser(nlp), self.annotation(nlp(TEXT)), stored(nlp)
         several = [sentence for sentence in sentences if len(sentence.words) > 1]
-        for tags, labels in ((["X"], ["nsubj"]), ([], []), (["VB"], [])):
-            with pytest.raises(
-                ValueError, match=f"'{self.name}' cannot be initialized.*spacy init labels"
-            ):
-                parser.initialize(
-                    lambda: toy.examples(nlp, several),
-                    nlp=nlp,
-                    labels={"tags": tags, "labels": labels},
-                )
+        message = f"'{self.name}' cannot be initialized.*spacy init labels"
+        for tags, deps in ((["X"], ["nsubj"]), ([], []), (["VB"], [])):
+            labels = {"tags": tags, "labels": deps}
+            with pytest.raises(ValueError, match=message):
+                parser.initialize(lambda: toy.examples(nlp, several), nlp=nlp, labels=labels)
         nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
         with pytest.raises(ValueError, match="no training example has a sentence"):
             parser.initialize(lambda: nothing, nlp=nlp)
@@ -141,14 +157,12 @@ class TreeParserTests:
     def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(self, toy, sentences):
         nlp = self.pipeline()
         good, bad = toy.examples(nlp, sentences), list(broken(toy, nlp))
-        with pytest.warns(
-            UserWarning, match=f"'{self.name}' skips 4 of [0-9]+ training sentences"
-        ) as caught:
+        message = f"'{self.name}' skips 4 of [0-9]+ training sentences"
+        with pytest.warns(UserWarning, match=message) as caught:
             nlp.initialize(lambda: [*good, *bad])
-        (message,) = [str(warning.message) for warning in caught]
-        assert message.endswith(
-            "(2 without exactly one root, 1 with cyclic heads, 1 without tags)."
-        )
+        (warning,) = caught
+        reasons = "(2 without exactly one root, 1 with cyclic heads, 1 without tags)."
+        assert str(warning.message).endswith(reasons)
         for _ in range(2):
             nlp.update([*good, *bad])
         count, _, rounds = self.learned(self.parser(nlp))
@@ -156,16 +170,23 @@ class TreeParserTests:
 
     def test_a_treebank_is_learned_on_the_configured_tokens(self, toy, sentences):
         # The tokenizer splits a word of the treebank.
-        words = ["the", "dog", "sees", "cannot"]
-        other = toy.sentence(
-            words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"]
-        )
+        words, tags = "the dog sees cannot".split(), "DT NN VBZ NN".split()
+        other = toy.sentence(words, tags, [1, 2, 2, 2], "det nsubj ROOT obj".split())
         found = {}
         for tokens in ("gold", "tokenizer"):
             nlp = self.pipeline(tokens=tokens)
             train(toy, nlp, [*sentences[:10], other], rounds=1)
             _, found[tokens], _ = self.learned(self.parser(nlp))
         assert found["tokenizer"] == found["gold"] + 1
+
+    def test_training_depends_on_the_seed_but_not_on_threads(self, toy, sentences):
+        found = []
+        for seed, threads in ((1, 1), (1, 3), (2, 1)):
+            nlp = self.pipeline(seed=seed, threads=threads)
+            np.random.seed(len(found))
+            train(toy, nlp, sentences[:40], rounds=3, drop=0.2)
+            found.append(stored(nlp))
+        assert found[0] == found[1] != found[2]
 
     # Documents
 
@@ -176,37 +197,12 @@ class TreeParserTests:
         parsed = self.parser(nlp)(with_tags(gold))
         assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in gold]
         self.check(parsed)
-        one = Doc(
-            nlp.vocab, words=[token.text for token in gold], tags=[token.tag_ for token in gold]
-        )
+        words, tags = zip(*((token.text, token.tag_) for token in gold))
+        one = Doc(nlp.vocab, words=words, tags=tags)
         assert len(list(self.parser(nlp)(one).sents)) == 1
         self.check(one)
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "",
-            " ",
-            "\n\n \t",
-            "sleeps",
-            " sleeps",
-            "sleeps \n",
-            "the  dog \n sees\n\na cat .  ",
-            "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
-            "the " * 300,
-        ],
-        ids=[
-            "empty",
-            "space",
-            "spaces",
-            "one",
-            "space and one",
-            "one and space",
-            "spaces between",
-            "unseen",
-            "long",
-        ],
-    )
+    @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
     def test_odd_documents_are_parsed(self, nlp, text):
         doc = nlp(text)
         assert doc.text == text
@@ -245,9 +241,8 @@ class TreeParserTests:
             assert_trees(each.doc)
             assert each.doc.text == doc.text
             assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
-            assert [sentence.start for sentence in each.doc.sents] == [
-                sentence.start for sentence in parsed.sents
-            ]
+            found_starts, starts = ([s.start for s in x.sents] for x in (each.doc, parsed))
+            assert found_starts == starts
         assert not doc.has_annotation("DEP")
         assert getattr(parser.k_best(doc, 2)[1], self.score) == scores[1]
         assert len(parser.k_best(doc, 1)) == 1

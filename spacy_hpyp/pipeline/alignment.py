@@ -8,7 +8,7 @@
   becomes the root of the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.encoding import raw_sentences, rows_of_spaces, words_in_trees
-from ..annotation.sentences import NO_LABEL, ROOT, GoldDocument, RawSentence, problem_of
+from ..annotation.sentences import NO_LABEL, ROOT, RawSentence, problem_of
 from ..annotation.syntactic_words import (
     Analysis,
     depths,
@@ -96,7 +96,7 @@ def example_of_tokens(example: Example) -> Example:
     return Example(example.predicted, spelled_apart(example.reference))
 
 
-def gold_sentences(example: Example, tokens: str = "tokenizer") -> list[RawSentence]:
+def gold_sentences(example: Example, tokens: str) -> list[RawSentence]:
     """Return the sentences to learn from an example.
 
     A gold sentence without all tags and a complete tree is unchanged, and may have more or fewer
@@ -117,11 +117,6 @@ def _has_gold_tokens(example: Example) -> bool:
         doc.to_array([ORTH, IS_SPACE]) for doc in (example.predicted, example.reference)
     )
     return np.array_equal(predicted, reference)
-
-
-def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
-    """Yield the sentences to learn from each example, see `gold_sentences`."""
-    return (gold_sentences(each, tokens) for each in examples)
 
 
 def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSentence]]:

@@ -42,9 +42,6 @@ class StoredPipe(Pipe):
     file: ClassVar[str]
     state: Any
 
-    def _restore(self, state: Any) -> None:
-        raise NotImplementedError
-
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the component."""
         return srsly.msgpack_dumps(self.state)

@@ -19,7 +19,7 @@ from ..head_outward.parsing import HeadOutwardTrees, best_trees, parse, tree_log
 from ..hpyp.pool import Weights
 from ..settings import whole
 from ..training.treebank import GoldCorpus
-from .alignment import gold_documents
+from .alignment import gold_sentences
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import HeadOutwardSettings
 
@@ -42,7 +42,7 @@ class HeadOutwardComponent(GibbsParser):
 
     def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
         """Yield the documents to learn from."""
-        return gold_documents(examples, self._tokens)
+        return (gold_sentences(each, self._tokens) for each in examples)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         batch = self._treebank.rows(self._documents(examples))

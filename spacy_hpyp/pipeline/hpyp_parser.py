@@ -33,8 +33,8 @@ from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import learn_contrasts
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
-from ..training.treebank import BatchSentence, GoldCorpus, JointTreebank
-from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
+from ..training.treebank import GoldCorpus
+from .alignment import annotated_document, example_of_shared_words, gold_sentences, with_tokens_of
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import ParserSettings
 
@@ -121,7 +121,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
             model.spelling = Spelling.learn(vocabulary, types, rng)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        batch = self._treebank.batch(gold_documents(examples, self.tokens))
+        batch = self._treebank.batch(gold_sentences(each, self.tokens) for each in examples)
         if not batch or not self._step(batch, losses):
             return False
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)

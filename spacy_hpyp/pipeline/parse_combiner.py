@@ -7,20 +7,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotation import user_data
 from ..annotation.arrays import joined
 from ..annotation.encoding import Layout, write_probability, write_tags, write_trees
 from ..annotation.sentences import UNLABELLED
 from ..annotation.syntactic_words import to_word_doc, write_back
-from ..annotation.user_data import (
-    ARCS_AND_TAGS,
-    KeptParse,
-    current_parse,
-    forget,
-    keep,
-    kept_parses,
-    restore,
-    take_back,
-)
+from ..annotation.user_data import ARCS_AND_TAGS, KeptParse
 from ..combining.votes import ABSENT, VOTES, Ballots, Names, Votes, cast, parses_of
 from ..settings import Settings
 from .alignment import tokens_in_trees
@@ -66,9 +58,9 @@ class KeepParse(StoredPipe):
         """Keep the parse of a Doc's syntactic words with its probabilities, if there is one."""
         words = to_word_doc(doc)
         if words.has_annotation("DEP"):
-            keep(words, self.name_of_parse, current_parse(words))
-            take_back(words)
-            forget(words, ARCS_AND_TAGS)
+            user_data.keep(words, self.name_of_parse, user_data.current_parse(words))
+            user_data.take_back(words)
+            user_data.forget(words, ARCS_AND_TAGS)
             write_back(words, doc)
         return doc
 
@@ -228,10 +220,10 @@ class ArcConfidence(ParseCombiner):
         """Write the first voter's parse and its probabilities into the documents of `predict`."""
         layout, rated, _ = scores
         for doc, words, token in zip(docs, layout.words, layout.tokens):
-            forget(doc, ARCS_AND_TAGS)
-            parse = kept_parses(doc).get(self.votes.voters[0])
+            user_data.forget(doc, ARCS_AND_TAGS)
+            parse = user_data.kept_parses(doc).get(self.votes.voters[0])
             if parse is not None:
-                restore(doc, parse)
+                user_data.restore(doc, parse)
                 write_probability(doc, token, "head_prob", rated.head_probability[words])
 
 

@@ -18,7 +18,7 @@ from ..annotation.syntactic_words import to_word_doc, write_back
 from ..annotation.user_data import forget
 from ..hpyp.count_model import add_gradients
 from ..training.treebank import GoldCorpus, Treebank
-from .alignment import gold_documents
+from .alignment import gold_sentences
 from .base import TrainableComponent
 
 
@@ -103,7 +103,7 @@ class Parser(TrainableComponent):
         RAISES (ValueError): If no sentence can be learned from.
         """
         examples = self._examples(get_examples(), "initialize")
-        corpus = self._read_corpus(gold_documents(examples, self._tokens))
+        corpus = self._read_corpus(gold_sentences(each, self._tokens) for each in examples)
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp=nlp)
 
     def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:

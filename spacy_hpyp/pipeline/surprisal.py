@@ -112,33 +112,15 @@ def surprisal(
 class Reader:
     """Reads texts with a model.
 
+    A subclass defines `score`, which yields the scores of Docs. They have sentence boundaries, or
+    get them if `running`. With `entropy`, it finds entropies, and the structure of a parser, too.
+
     nlp (Language): Makes Docs of texts. Nothing of it is changed.
     model (JointModel | NGramModel): Knows words and perhaps spells rare ones.
     """
 
     def __init__(self, nlp: Language, model: Any) -> None:
         self.nlp, self.model, self.coverage = nlp, model, Coverage()
-
-    def read(
-        self, passages: Sequence[Passage], *, running: bool = False, entropy: bool = False
-    ) -> Iterator[Scores]:
-        """Yield the scores of passages.
-
-        running (bool): Whether to find their sentences. Otherwise each passage is one sentence.
-        entropy (bool): Whether to find entropies, and the structure of a parser, too.
-        """
-        docs = [self.nlp.make_doc(passage.text) for passage in passages]
-        if not running:
-            several = zip(passages, map(_has_several_sentences, docs))
-            self.coverage.joined += [passage.name for passage, is_joined in several if is_joined]
-            docs = [mark_sentence(doc) for doc in docs]
-        return self.score(docs, running=running, entropy=entropy)
-
-    def score(
-        self, docs: Sequence[Doc], *, running: bool = False, entropy: bool = False
-    ) -> Iterator[Scores]:
-        """Yield the scores of Docs that have sentence boundaries, or get them if `running`."""
-        raise NotImplementedError
 
     def perplexity(self, sentences: Iterable[Sequence[str]]) -> Iterator[Perplexity]:
         """Yield the log-probability of sentences: the sums of their rows.
@@ -150,7 +132,7 @@ class Reader:
         is_open = self.model.spelling is not None
         for batch in minibatch(sentences, _BATCH):
             docs = [mark_sentence(Doc(self.nlp.vocab, words=list(words))) for words in batch]
-            for words, scores in zip(batch, self.score(docs)):
+            for words, scores in zip(batch, self.score(docs, running=False, entropy=False)):
                 letters = -log(2.0) * float(scores.summed["surprisal_letters"].sum())
                 unknown, log_prob = sum(map(bool, scores.classes)), scores.summed["log_prob"].sum()
                 counts, spelling = (len(words), unknown, 1), letters if is_open else None
@@ -182,9 +164,7 @@ class ParserReader(Reader):
             particles = whole("particles", particles, highest=HIGHEST_PARTICLES)
         self.search = reading_search(self.parser.search, particles)
 
-    def score(
-        self, docs: Sequence[Doc], *, running: bool = False, entropy: bool = False
-    ) -> Iterator[Scores]:
+    def score(self, docs: Sequence[Doc], *, running: bool, entropy: bool) -> Iterator[Scores]:
         """See `Reader`."""
         names, model, parser = self.nlp.pipe_names, self.model, self.parser
         later = names[names.index(self.name) + 1 :]
@@ -229,9 +209,7 @@ class NGramReader(Reader):
         super().__init__(nlp, model)
         self.segmenter = segmenter
 
-    def score(
-        self, docs: Sequence[Doc], *, running: bool = False, entropy: bool = False
-    ) -> Iterator[Scores]:
+    def score(self, docs: Sequence[Doc], *, running: bool, entropy: bool) -> Iterator[Scores]:
         """See `Reader`. RAISES (ValueError): If nothing finds sentences that are to be found."""
         if running and self.segmenter is None:
             raise ValueError(
@@ -297,7 +275,12 @@ def read_rows(
     check("by", by, OneOf(UNITS))
     shown = {"punctuation": punctuation}
     for batch in minibatch(passages, _BATCH):
-        for passage, scores in zip(batch, reader.read(batch, running=running, entropy=entropy)):
+        docs = [reader.nlp.make_doc(passage.text) for passage in batch]
+        if not running:
+            several = zip(batch, map(_has_several_sentences, docs))
+            reader.coverage.joined += [passage.name for passage, is_joined in several if is_joined]
+            docs = [mark_sentence(doc) for doc in docs]
+        for passage, scores in zip(batch, reader.score(docs, running=running, entropy=entropy)):
             reader.coverage.add(scores, passage)
             if frequencies is not None:
                 shown |= {"lags": lags, "alignment": alignment}

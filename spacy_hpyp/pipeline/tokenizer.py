@@ -64,15 +64,6 @@ def create_learned_tokenizer(
     return lambda nlp: LearnedTokenizer(nlp.vocab, nlp.lang, **settings)
 
 
-def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
-    """Return spaCy's tokenizer of a language, or of "xx" if a package that it needs is missing."""
-    try:
-        return get_lang_class(lang)(vocab=vocab).tokenizer
-    except ImportError:
-        rules = get_lang_class("xx")().tokenizer.to_bytes(exclude=["vocab"])
-        return Tokenizer(vocab).from_bytes(rules)
-
-
 class LearnedTokenizer:
     """Tokenizer that splits a text into tokens as a treebank does, and tokens into words.
 
@@ -102,8 +93,14 @@ class LearnedTokenizer:
 
     @cached_property
     def rules(self) -> Tokenizer:
-        """Make spaCy's tokenizer when it is needed: that of English has thousands of exceptions."""
-        return spacy_tokenizer(self.vocab, self.lang)
+        """Make spaCy's tokenizer of the language, or of "xx" if a package that it needs is missing,
+        when it is needed: that of English has thousands of exceptions.
+        """
+        try:
+            return get_lang_class(self.lang)(vocab=self.vocab).tokenizer
+        except ImportError:
+            rules = get_lang_class("xx")().tokenizer.to_bytes(exclude=["vocab"])
+            return Tokenizer(self.vocab).from_bytes(rules)
 
     def __call__(self, text: str) -> Doc:
         """Make a Doc of a text."""

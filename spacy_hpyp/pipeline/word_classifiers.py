@@ -151,7 +151,7 @@ class AttributeComponent(LabellingComponent):
     nothing is written.
 
     A subclass defines `_gold_outcomes`: the distinct gold outcomes in a document, "" where unknown,
-    and that of each word (int64[words]).
+    and that of each word (int64[words]); and `_write`, which writes outcomes of words into Docs.
     """
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str]) -> None:
@@ -162,9 +162,10 @@ class AttributeComponent(LabellingComponent):
     def _names(self, doc: Doc) -> list[str]:
         return self._gold_outcomes(doc, read_words([doc]))[0]
 
-    @property
-    def _writes(self) -> bool:
-        return self.classifier.outcomes != [NOTHING]
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write what `predict` has found."""
+        if self.classifier.outcomes != [NOTHING]:
+            self._write(list(docs), *scores)
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> GoldWords | None:
         doc = example.reference
@@ -353,11 +354,7 @@ class EasyFirstMorphologizer(AttributeComponent):
     factory = "easy_first_morphologizer"
     settings_type = AttributeSettings
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write the parts of speech and features that `predict` has found."""
-        if not self._writes:
-            return
-        docs, (words, outcomes) = list(docs), scores
+    def _write(self, docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
         distinct, place = np.unique(outcomes, return_inverse=True)
         parts = [_taken_apart(self.classifier.outcomes[i]) for i in distinct.tolist()]
         for i, attribute in enumerate(("pos", "morph")):
@@ -412,11 +409,8 @@ class EasyFirstLemmatizer(AttributeComponent):
         finally:
             self._rules = _rules(self.classifier.outcomes)
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write the lemmas that `predict` has found. If a rule does not apply, write the word."""
-        docs, (words, outcomes) = list(docs), scores
-        if not self._writes or not len(outcomes):
-            return
+    def _write(self, docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
+        # If a rule does not apply, the word is its own lemma.
         pairs, place = _distinct_pairs(words.place, outcomes)
         lemmas = [self._rules.apply(rule, words.forms[i]) or words.forms[i] for i, rule in pairs]
         encoding.write_attribute(docs, words.layout, "lemma", lemmas, place)

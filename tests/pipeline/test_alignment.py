@@ -41,7 +41,7 @@ def on_tokens(gold, tokens):
     """The sentences of a gold document on some tokens, as lists of (token, tag, head, label)."""
     example = Example(unspaced(tokens), gold)
     found = []
-    for sentence in gold_sentences(example):
+    for sentence in gold_sentences(example, "tokenizer"):
         forms, tags, deps = map(sentence.strings, range(3))
         heads = (np.arange(len(forms)) + sentence.rows[:, 3]).tolist()
         found.append(list(zip(forms, tags, heads, deps)))
@@ -63,7 +63,7 @@ DEEP = rows("a A 1 x, b B 2 y, c C 3 z, d D 3 ROOT")
 def test_sentences_with_equal_tokens_have_equal_keys_among_others():
     gold = gold_doc(CANNOT, DOWN)
     example = Example(unspaced("we can't go go downhill now".split()), gold)
-    keys, gold_keys = (keys_of(gold_sentences(example, tokens)) for tokens in ("tokenizer", "gold"))
+    keys, gold_keys = (keys_of(gold_sentences(example, name)) for name in ("tokenizer", "gold"))
     assert keys[0] != gold_keys[0]
     assert keys[1] == gold_keys[1]
 
@@ -126,7 +126,7 @@ def test_white_space_is_not_a_token():
     predicted = Doc(
         VOCAB, words=["g", "o", "\n", "on", "up"], spaces=[False, False, False, True, False]
     )
-    (sentence,) = gold_sentences(Example(predicted, gold))
+    (sentence,) = gold_sentences(Example(predicted, gold), "tokenizer")
     read = read_gold(sentence)
     assert (read.words, read.heads) == (["g", "o", "on", "up"], [-1, 0, 0, 2])
 
@@ -134,7 +134,7 @@ def test_white_space_is_not_a_token():
 def test_an_incomplete_sentence_is_returned_unchanged():
     gold = gold_doc([("go", "", 0, "ROOT"), ("up", "RB", 0, "x")], DOWN)
     example = Example(unspaced(["goup", "go", "downhill", "now"]), gold)
-    problems = [problem_of(sentence.rows) for sentence in gold_sentences(example)]
+    problems = [problem_of(sentence.rows) for sentence in gold_sentences(example, "tokenizer")]
     assert problems == ["without tags", None]
 
 
@@ -163,7 +163,7 @@ def documents(draw):
 @settings(max_examples=300, deadline=None)
 def test_sentences_keep_complete_trees_and_tokens_occur_once(case):
     gold, tokens = case
-    found = list(gold_sentences(Example(unspaced(tokens), gold)))
+    found = gold_sentences(Example(unspaced(tokens), gold), "tokenizer")
     assert [problem_of(sentence.rows) for sentence in found] == [None] * len(found)
     assert [form for sentence in found for form in sentence.strings(0)] == tokens
 
@@ -199,7 +199,7 @@ def test_an_annotated_document_has_the_learned_tokens_and_trees():
     assert found.pop(2) == (" ", "_SP", 1, "dep")
     assert found == [*rows(first), *rows(second)]
     assert [token.is_sent_start for token in doc] == [i in (0, 4) for i in range(8)]
-    assert keys_of(sentences) == keys_of(gold_sentences(example))
+    assert keys_of(sentences) == keys_of(gold_sentences(example, "tokenizer"))
     assert [each.place.tolist() for each in sentences] == [[0, 1, 3], [4, 5, 6, 7]]
     # The written tree is the learned one.
     again = Example(doc.copy(), doc)

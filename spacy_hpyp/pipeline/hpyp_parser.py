@@ -33,7 +33,7 @@ from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import learn_contrasts
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
-from ..training.treebank import GoldCorpus
+from ..training.treebank import BatchSentence, GoldCorpus, JointTreebank
 from .alignment import annotated_document, example_of_shared_words, gold_sentences, with_tokens_of
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import ParserSettings

@@ -91,7 +91,7 @@ def test_white_space_gets_the_part_of_speech_space(nlp):
 
 
 def test_nothing_is_written_without_training_annotation(caplog):
-    bare = [(words, *[[""] * len(words)] * 3) for words, *_ in SENTENCES]
+    bare = [(words, *([""] * len(words) for _ in range(3))) for words, *_ in SENTENCES]
     nlp = trained(bare, passes=1)
     assert "nothing to learn from" in caplog.text
     assert analysed(nlp, "the", "dogs") == [("", "", ""), ("", "", "")]

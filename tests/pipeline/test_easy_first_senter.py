@@ -52,6 +52,10 @@ def starts(doc):
     return [token.is_sent_start for token in doc]
 
 
+def forms_of(gold):
+    return [gold.forms[i] for i in gold.place]
+
+
 def test_sentences_are_found(senter):
     expected = ["the dog sleeps .", "a cat waits .", "Kim sees Mona ."]
     doc = senter(" ".join(expected))
@@ -97,7 +101,7 @@ def test_boundaries_are_learned_on_the_configured_tokens(toy, tokens):
     nlp.initialize(lambda: examples)
     found = senter_of(nlp)._gold_words(examples[0], {})
     own = ["cannot", "stop"] if tokens == "gold" else ["can", "not", "stop"]
-    assert found.words == own * 3
+    assert forms_of(found) == own * 3
     assert found.gold.tolist() == [1, *[0] * (len(own) - 1)] * 3
     assert found.given.tolist() == [1, *[-1] * (3 * len(own) - 1)]
 
@@ -107,7 +111,7 @@ def test_the_next_word_begins_a_sentence_with_leading_white_space():
     words = ["a", ".", "\n", "b", "."]
     doc = Doc(nlp.vocab, words=words, sent_starts=[True, False, True, False, False])
     found = senter_of(nlp)._gold_words(Example(Doc(nlp.vocab, words=words), doc), {})
-    assert found.words == ["a", ".", "b", "."]
+    assert forms_of(found) == ["a", ".", "b", "."]
     assert found.gold.tolist() == [1, 0, 1, 0]
 
 

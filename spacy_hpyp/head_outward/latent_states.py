@@ -135,17 +135,13 @@ class LatentStates(StoredModel):
     def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
         """Return documents as arrays, given the number of each."""
         sizes = [len(words.forms) for words in texts]
-        starts = np.cumsum([0, *sizes]).tolist()
-        empty = np.empty(0, dtype=np.int32)
-        heads = [
-            np.where(words.heads == NONE, NONE, words.heads + start)
-            for words, start in zip(texts, starts)
-        ]
+        starts = np.cumsum([0, *sizes])
+        heads = np.concatenate([np.empty(0, dtype=np.int32), *(text.heads for text in texts)])
         words = [number for text in texts for number in self.vocabulary.numbers(text.forms)]
         ends = [text.offsets[1:] + start for text, start in zip(texts, starts)]
         return Dependents(
             word=np.array(words, dtype=np.int32),
-            head=np.concatenate([empty, *heads]).astype(np.int32),
+            head=np.where(heads == NONE, NONE, heads + starts.repeat([*sizes, 0])).astype(np.int32),
             document=np.repeat(np.array(numbers, dtype=np.int32), sizes),
             offsets=np.concatenate([[0], *ends]).astype(np.int64),
         )

@@ -255,10 +255,9 @@ def _parse(model, words, tags, offsets, consensus, first, last, trees):
 
 @jit
 def best_trees(model, words, tags, k):
-    """Return the k most probable trees of a sentence, the best first, see `k_best`.
-
-    RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the log-probabilities
-        of words, tags and unlabelled tree, in nats.
+    """Return the k most probable trees of a sentence, the best first, see `k_best`: heads and
+    labels (int32[m, n]), and log-probabilities of words, tags and unlabelled tree (float64[m],
+    nats).
     """
     heads, score = k_best(chart_scores(model, words, tags), k)
     labels = np.empty_like(heads)

@@ -107,15 +107,14 @@ def enter_context(model, parent, document, condition, context):
 
 @jitable
 def word_probabilities(model, word, context, place, probability):
-    """Write the probability of a word given its context and each state into `probability`.
-
-    place (int64[states]), probability (float64[states]): Workspace, and the result.
-    The inner loops are over states, so that their look-ups overlap.
+    """Write the probability of a word given its context and each state into `probability`
+    (float64[states]); `place` (int64[states]) is workspace.
     """
     franchise = model.words
     place[:] = 0
     probability[:] = dish_probability(franchise, 0, word)
     for element in franchise.columns[0]:
+        # Loops over states, so that their look-ups overlap.
         for state in range(len(place)):
             if place[state] != NONE:
                 place[state] = child(

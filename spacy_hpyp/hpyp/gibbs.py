@@ -94,9 +94,8 @@ def predict_event(pool, events, i):
 
 @jitable
 def add_event(pool, events, i, rng):
-    """Seat an event under every expert, and add the gradient of its log-probability.
-
-    RETURNS (float): The log-probability in nats before it is seated.
+    """Seat an event under every expert, and add the gradient of its log-probability before. Returns
+    the latter in nats.
     """
     scratch, dish = pool.scratch, events.dish[i]
     if pool.mixed:
@@ -175,10 +174,8 @@ def remove_events(pool, events, rng):
 
 @jitable
 def resample_event(pool, events, i, rng):
-    """Take a Gibbs step for one event under every expert.
-
-    RETURNS (tuple[bool, float]): Whether it was seated, and the sum of its log-probabilities under
-        the experts in nats, given all other customers.
+    """Take a Gibbs step for one event under every expert. Returns whether it was seated, and the
+    sum of its log-probabilities under the experts in nats, given all other customers.
     """
     dish, total = events.dish[i], 0.0
     for restaurant in events.restaurants[i]:
@@ -223,8 +220,7 @@ def gibbs_step(pool, events, is_seated, rng):
 def gibbs_sweep(pool, generated, seated, rng):
     """Take a Gibbs step for each event of one distribution in several sentences, in order.
 
-    generated: The events of the distribution, see `read_events`.
-    seated (bool[sentences]): Whether a sentence is seated; others are added.
+    generated, seated (bool[sentences]): See `read_events`; which are seated. Others are added.
     RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, and the number of
         sentences visited: fewer than there are if the next one was not seated as it should be.
     """

@@ -50,11 +50,9 @@ def histograms(franchise: Franchise) -> list[np.ndarray]:
 
 @jit
 def _tally(franchise, small, large):
-    """Count customers and tables of restaurants, and sizes of tables.
-
-    small (int64[3, tiers, _DENSE]): The count of each value is added.
-    large (int64[*, 4]): Overwritten with other values: kind, tier, value, and count.
-    RETURNS (int): The number of rows of `large`.
+    """Add counts of customers and tables of restaurants, and sizes of tables, to `small` (int64[3,
+    tiers, _DENSE]). List other values in `large` (int64[*, 4]: kind, tier, value, count). Returns
+    the number of rows of `large`.
     """
     restaurants, servings, cells = franchise.restaurants, franchise.servings, franchise.cells
     listed = 0

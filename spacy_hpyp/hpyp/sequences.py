@@ -63,11 +63,10 @@ def learn_sequences(
 
 @jit
 def visit(franchise, rows, symbols, seated, rng):
-    """Take one Gibbs step for each of some symbols: remove it, if it is seated, and add it.
+    """Take one Gibbs step for each of some symbols, for which there is room: remove it, if all are
+    `seated`, and add it.
 
-    franchise (Franchise): With room for them.
     rows (int32[n, *]), symbols (int32[n]): Their contexts, see `contexts`, and the symbols.
-    seated (bool): Whether they are all seated.
     RETURNS (float): The sum of the log-probabilities before each is added, in nats.
     """
     total = 0.0
@@ -92,8 +91,7 @@ def score_symbols(franchise, rows, symbols):
 @jit
 def draw_sequence(franchise, group, rng, symbols):
     """Draw a sequence of a group into the beginning of `symbols` (int32[*]), without its end.
-
-    RETURNS (int): Its length; -1 if there is not enough room.
+    Returns its length; -1 if there is not enough room.
     """
     end = franchise.alphabet[0] - 1
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)

@@ -47,10 +47,8 @@ class Characters:
         return len(self.known) + 2
 
     def encode(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Encode words, one after the other.
-
-        RETURNS (tuple[int32[*], int64[words + 1]]): The characters of each word in reverse, then
-            its end; and the start of each word.
+        """Return the characters of each word in reverse, then its end, one word after the other
+        (int32[*]); and the start of each word (int64[words + 1]).
         """
         numbers, unknown = self._numbers, self.unknown
         symbols = [
@@ -80,10 +78,8 @@ class Spelling:
     def learn(
         cls, vocabulary: Vocabulary, words: Iterable[str], rng: np.random.Generator
     ) -> "Spelling":
-        """Learn the spelling of the rare words of a vocabulary.
-
-        words (Iterable[str]): The words of the training data; duplicates are ignored. Their
-            characters are the known ones.
+        """Learn the spelling of the rare words of a vocabulary. The known characters are those of
+        all words of the training data, `words`; duplicates are ignored.
         """
         types = sorted(set(map(fold, words)))
         known = len(vocabulary.words)
@@ -99,9 +95,8 @@ class Spelling:
         return cls(characters, unpack(pack(seated), new_franchise(_COLUMNS, len(characters))))
 
     def log_probs(self, words: Sequence[str], classes: np.ndarray) -> np.ndarray:
-        """Return the log-probabilities of n words given their classes (float64[n], nats).
-
-        classes (int[n]): The class of each word, numbered from 0.
+        """Return the log-probabilities of n words (float64[n], nats) given their classes (int[n]),
+        numbered from 0.
         """
         if len(words) == 0:
             return np.zeros(0)
@@ -148,12 +143,8 @@ def write_out(
 def spell(
     spelling: Spelling | None, known: int, words: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
-    """Return the log-probabilities of words given their numbers (float64[n], nats).
-
-    They are 0 for known words, and for all words without a `spelling`.
-
-    known (int): The number of known words in the vocabulary.
-    numbers (int32[n]): The numbers of the words in the vocabulary.
+    """Return the log-probabilities of words (float64[n], nats), given their numbers (int32[n]) in
+    the vocabulary: 0 for the first `known` ones, and for all words without a `spelling`.
     """
     scores = np.zeros(len(numbers))
     rare = np.flatnonzero(numbers >= known)

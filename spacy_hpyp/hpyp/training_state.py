@@ -41,8 +41,7 @@ class Progress:
         Copies of a sentence take turns, whatever batches they are in: first those without a latent
         derivation, then those that wait longest.
 
-        places (Iterable[Sequence[int32[*]]]): The arrays of each sentence, whose concatenation is
-            its derivation.
+        places (Iterable[Sequence[int32[*]]]): For each sentence, arrays that join to a derivation.
         RETURNS (list[bool]): Which of them have a latent derivation; other arrays stay.
         """
         found: list[bool] = []

@@ -38,16 +38,20 @@ def projective_trees(n: int) -> list[Tree]:
     return [heads for heads in product(range(NONE, n), repeat=n) if is_projective_tree(heads)]
 
 
+def children_of(heads: Sequence[int], head: int, side: int) -> list[int]:
+    """The children of a word on one side (0: left, 1: right), the nearest first."""
+    children = [child for child, other in enumerate(heads) if other == head]
+    if side == 1:
+        return [child for child in children if child > head]
+    return [child for child in reversed(children) if child < head]
+
+
 def score(scores: ChartScores, heads: Sequence[int]) -> float:
     """The sum over a tree's events."""
     total = scores.root[list(heads).index(NONE)]
     for head in range(len(heads)):
-        children = [child for child in range(len(heads)) if heads[child] == head]
-        sides = [
-            [child for child in children if child < head][::-1],
-            [child for child in children if child > head],
-        ]
-        for side, chain in enumerate(sides):
+        for side in range(2):
+            chain = children_of(heads, head, side)
             for i, child in enumerate(chain):
                 sibling = chain[i - 1] if scores.next.shape[1] > 1 else 0
                 total += scores.first[head, child] if i == 0 else scores.next[head, sibling, child]

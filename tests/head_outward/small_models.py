@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from compiling import compiled
-from projective_trees import projective_trees
+from projective_trees import children_of, projective_trees
 from seating import predictive_probability
 
 from spacy_hpyp.annotation.arrays import Sentences
@@ -160,8 +160,8 @@ def events_of_tree(tree: Tree) -> Iterator[Event]:
     for child, head in enumerate(tree.heads):
         parent = ROOT if head == NONE else head
         direction = 0 if head > child else 1
-        between = [c for c in _children(tree, head, direction) if abs(c - head) < abs(child - head)]
-        sibling = NULL if parent == ROOT or not between else between[-1]
+        siblings = [NULL, *children_of(tree.heads, head, direction)]
+        sibling = NULL if parent == ROOT else siblings[siblings.index(child) - 1]
         where = (parent, sibling, child, direction)
         yield Event("tag", tree.tags[child], *where)
         yield Event("word", tree.words[child] // CASES, *where)
@@ -172,16 +172,8 @@ def events_of_tree(tree: Tree) -> Iterator[Event]:
             yield Event("label", tree.labels[child], *where)
     for parent in range(len(tree.heads)):
         for direction in range(2):
-            children = _children(tree, parent, direction)
+            children = children_of(tree.heads, parent, direction)
             yield Event("tag", STOP, parent, children[-1] if children else NULL, NULL, direction)
-
-
-def _children(tree: Tree, head: int | str, direction: int) -> list[int]:
-    """The children on one side, the nearest first."""
-    children = [child for child, other in enumerate(tree.heads) if other == head]
-    if direction == 1:
-        return [child for child in children if child > head]
-    return [child for child in reversed(children) if child < head]
 
 
 def _distance(one: int, other: int) -> int:
@@ -210,7 +202,7 @@ def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
     if name == "child.children":
         return int(event.child in tree.heads)
     word, what = name.rsplit(".", 1)
-    left, right = ((_children(tree, event.child, side) or [NULL])[-1] for side in range(2))
+    left, right = ((children_of(tree.heads, event.child, side) or [NULL])[-1] for side in range(2))
     position = {
         "parent": event.parent,
         "sibling": event.sibling,

@@ -36,7 +36,6 @@ from spacy_hpyp.head_outward.states import (
 from spacy_hpyp.hpyp.franchise import TABLES
 from spacy_hpyp.hpyp.hyperparameters import resample
 
-WITH_STATES = (SYNTACTIC, SEMANTIC, LDA)
 VOCABULARY = 3
 #: Strengths by context length.
 TINY_STRENGTHS = (0.7, 1.3, 0.4)
@@ -74,9 +73,9 @@ def unseated(dependents):
     return np.full(len(dependents.word), NONE, dtype=np.int32), np.empty(len(dependents.word))
 
 
-def run(model, dependents, steps, seed=0):
+def run(model, dependents, steps):
     """The states after each sweep."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     state, probability = unseated(dependents)
     visited = []
     for _ in range(steps):
@@ -98,11 +97,8 @@ def test_states_are_visited_as_often_as_the_posterior_predicts(kind, monkeypatch
     def joint(states):
         parents = [VOCABULARY if head == NONE else int(TINY.word[head]) for head in TINY.head]
         conditions = TINY.document.tolist() if kind in OF_DOCUMENTS else parents
-        if kind == LDA:
-            contexts = [(state,) for state in states]
-        else:
-            contexts = list(zip(states, parents))
-        of_states = sorted(zip(((condition,) for condition in conditions), states))
+        contexts = zip(states) if kind == LDA else zip(states, parents)
+        of_states = sorted(zip(zip(conditions), states))
         of_words = sorted(zip(contexts, TINY.word.tolist()))
         return marginal(tuple(of_states), 2) * marginal(tuple(of_words), VOCABULARY)
 
@@ -113,27 +109,24 @@ def test_states_are_visited_as_often_as_the_posterior_predicts(kind, monkeypatch
     assert distance < limit
 
 
-def random_dependents(seed=0, documents=4, sentences=6, vocabulary=12):
-    rng = np.random.default_rng(seed)
-    return dependents_of(
-        *(
-            [
-                [(int(rng.integers(vocabulary)), None)]
-                + [(int(rng.integers(vocabulary)), int(rng.integers(i))) for i in range(1, 6)]
-                for _ in range(sentences)
-            ]
-            for _ in range(documents)
-        )
-    )
+def random_dependents():
+    """Four documents of six sentences of six words."""
+    rng = np.random.default_rng(0)
+
+    def sentence():
+        heads = (None if i == 0 else int(rng.integers(i)) for i in range(6))
+        return [(int(rng.integers(12)), head) for head in heads]
+
+    return dependents_of(*([sentence() for _ in range(6)] for _ in range(4)))
 
 
-def trained(kind, states=3, sweeps=5, seed=0):
+def trained(kind):
     """A model of random words with sampled hyperparameters, its words and their states."""
     dependents = random_dependents()
-    model = new_model(kind, 1 if kind == DEPENDENCIES else states, 12)
-    rng = np.random.default_rng(seed)
+    model = new_model(kind, 1 if kind == DEPENDENCIES else 3, 12)
+    rng = np.random.default_rng(0)
     state, probability = unseated(dependents)
-    for _ in range(sweeps):
+    for _ in range(5):
         model = sweep(model, dependents, state, rng, probability)
         resample(model.states, rng)
         resample(model.words, rng)

@@ -106,6 +106,10 @@ def run_slices(customers, tables, sizes, discount, steps, rng):
     return found
 
 
+def moments(d, x):
+    return d, d**2, x, x**2, np.exp(x) - d, d * x
+
+
 # Without a discount: a Dirichlet process.
 @pytest.mark.parametrize(
     ("name", "fixed"), [*((name, False) for name in RESTAURANTS), ("mixed", True)]
@@ -122,18 +126,11 @@ def test_slice_sampling_matches_the_posterior_moments(name, fixed):
     start, rng = (0.0 if fixed else 0.5), np.random.default_rng(3)
     found = run_slices(*rows_of(RESTAURANTS[name]), start, 60_000, rng)
     d, x = found[:, 0], np.log(found.sum(axis=1))
-    for statistic in (
-        lambda d, x: d,
-        lambda d, x: d**2,
-        lambda d, x: x,
-        lambda d, x: x**2,
-        lambda d, x: np.exp(x) - d,
-        lambda d, x: d * x,
-    ):
-        values = statistic(d, x)[200:]
+    for values, on_grid in zip(moments(d, x), moments(discount, height)):
+        values = values[200:]
         error = batch_error(values)
         # The grid is accurate to about a thousandth.
-        expected = float((weight * statistic(discount, height)).sum())
+        expected = float((weight * on_grid).sum())
         assert abs(values.mean() - expected) <= 4 * error + 1e-3 * abs(expected)
 
 

@@ -11,7 +11,7 @@ from ..annotation.confidence import Confidence
 from ..annotation.sentences import Encoder, GoldSentence, join
 from ..hpyp.count_model import CHUNK, NOT_SEATED, CountModel
 from ..hpyp.franchise import Franchise, new_franchise
-from ..hpyp.pool import Conditional, Pool, Weights
+from ..hpyp.pool import Pool, Weights
 from ..hpyp.spelling import Spelling, spell
 from ..stored import Message
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -64,7 +64,7 @@ class JointModel(CountModel):
     confidence (Confidence | None): How posterior probabilities are to be taken, once learned.
     """
 
-    with_classes = staticmethod(with_classes)
+    define, with_classes = staticmethod(conditionals), staticmethod(with_classes)
     other_symbols = FIRST_SYMBOL
 
     def __init__(
@@ -76,15 +76,9 @@ class JointModel(CountModel):
         labelled: bool = True,
         spelled: bool = False,
     ) -> None:
-        self.contexts = contexts
         self.labelled = labelled
         self.spelled = spelled
-        # Report errors in all lists now, also in lists that are left out.
-        self._conditionals(is_classed=True)
-        super().__init__(vocabulary_settings, one_table=one_table)
-
-    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
-        return conditionals(self.contexts, is_classed=is_classed)
+        super().__init__(contexts, vocabulary_settings, one_table=one_table)
 
     def _forget(self) -> None:
         super()._forget()
@@ -240,10 +234,6 @@ class JointModel(CountModel):
         return found
 
     # Storage
-
-    def _fixed(self) -> Message:
-        lists = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
-        return {"contexts": lists}
 
     def _write(self) -> Message:
         return {

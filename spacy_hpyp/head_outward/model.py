@@ -15,7 +15,7 @@ from ..annotation.sentences import Encoder, GoldSentence
 from ..compiled import NONE
 from ..hpyp.count_model import CountModel
 from ..hpyp.franchise import Franchise, new_franchise
-from ..hpyp.pool import Conditional, Pool
+from ..hpyp.pool import Pool
 from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting, taking
 from ..stored import Message, model_holding
 from ..text.unknown_words import UnknownWordRule
@@ -95,7 +95,7 @@ class HeadOutwardModel(CountModel):
     RAISES (ValueError): If a context list is invalid, or `tag` has none.
     """
 
-    with_classes = staticmethod(with_classes)
+    define, with_classes = staticmethod(conditionals), staticmethod(with_classes)
     other_symbols = 3  # Unknown tag, ROOT, NULL
 
     def __init__(
@@ -104,20 +104,16 @@ class HeadOutwardModel(CountModel):
         vocabulary_settings: VocabularySettings,
         settings: EstimatorSettings,
     ) -> None:
-        self.contexts = contexts
         self.settings = settings
         own_tables = settings.prior == "eisner"
-        # Check all lists now, including those that need word classes.
-        self.unchartable = unchartable(self._conditionals(is_classed=True))
+        self.unchartable = unchartable(conditionals(contexts))
         super().__init__(
+            contexts,
             vocabulary_settings,
             one_table=not own_tables and settings.counts == "minimal",
             own_tables=own_tables,
             resampled=settings.hyperparameters != "fixed" and not own_tables,
         )
-
-    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
-        return conditionals(self.contexts, is_classed=is_classed)
 
     @property
     def _known_classes(self) -> Classes | None:
@@ -175,10 +171,9 @@ class HeadOutwardModel(CountModel):
     # Storage
 
     def _fixed(self) -> Message:
-        lists = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
         names = ("prior", "counts", "uniform_roots")
         estimators = {name: getattr(self.settings, name) for name in names}
-        return {"contexts": lists, "estimators": estimators}
+        return {**super()._fixed(), "estimators": estimators}
 
 
 @registry.architectures("spacy-hpyp.HeadOutwardModel.v1")

@@ -47,6 +47,7 @@ class CountModel(ClassedModel):
     A subclass defines the distributions, their events in sentences (`generated`), and how they
     predict (`predicting`). With word classes, rare words of the treebank are known by them.
 
+    contexts (Any): The context lists of each distribution, as attributes.
     vocabulary_settings (VocabularySettings): The settings of its vocabulary.
     one_table, own_tables (bool): How customers sit, see `Franchise`.
     resampled (bool): Whether discounts and strengths are sampled.
@@ -58,6 +59,8 @@ class CountModel(ClassedModel):
         of those that were accepted.
     """
 
+    #: Return the distributions by name, given the context lists, and whether these read classes.
+    define: ClassVar[Callable[..., dict[str, Conditional]]]
     #: Return the elements of contexts with the class of each word, given the paths to the classes.
     with_classes: ClassVar[Callable[[np.ndarray, Sequence[str]], np.ndarray]]
     #: The number of symbols of gates besides the tags.
@@ -65,14 +68,17 @@ class CountModel(ClassedModel):
 
     def __init__(
         self,
+        contexts: Any,
         vocabulary_settings: VocabularySettings,
         *,
         one_table: bool = False,
         own_tables: bool = False,
         resampled: bool = True,
     ) -> None:
-        self.vocabulary_settings = vocabulary_settings
+        self.contexts, self.vocabulary_settings = contexts, vocabulary_settings
         self.one_table, self.own_tables, self.resampled = one_table, own_tables, resampled
+        # Check all lists now, including those that need word classes.
+        self.define(contexts, is_classed=True)
         super().__init__()
 
     def __copy__(self) -> Any:
@@ -86,10 +92,6 @@ class CountModel(ClassedModel):
         return {**self.__dict__, "_tables": None, "_frozen": None}
 
     # Defined by subclasses
-
-    @abstractmethod
-    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
-        """Return the distributions, with the lists that read classes of words or without them."""
 
     @property
     @abstractmethod
@@ -173,7 +175,7 @@ class CountModel(ClassedModel):
     # Classes of words
 
     def _read_with(self, *, is_classed: bool) -> bool:
-        self.conditionals = self._conditionals(is_classed=is_classed)
+        self.conditionals = self.define(self.contexts, is_classed=is_classed)
         return is_classed
 
     @property
@@ -197,7 +199,7 @@ class CountModel(ClassedModel):
         paths = [*known, *map(path_in, self.vocabulary.classes)]
         self.conditionals = {
             name: replace(each, elements=self.with_classes(each.elements, paths))
-            for name, each in self._conditionals(is_classed=True).items()
+            for name, each in self.define(self.contexts, is_classed=True).items()
         }
         # Tables do not depend on classes.
         self._frozen = None
@@ -377,6 +379,10 @@ class CountModel(ClassedModel):
                 if model.has_grad(f"{name}_{part}"):
                     model.set_grad(f"{name}_{part}", np.zeros(value.shape, dtype=np.float32))
         self._model = model
+
+    def _fixed(self) -> Message:
+        lists = vars(self.contexts).items()
+        return {"contexts": {name: [*map(list, experts)] for name, experts in lists}}
 
     def _write(self) -> Message:
         return {

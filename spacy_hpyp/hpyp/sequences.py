@@ -29,10 +29,8 @@ def contexts(
     rows = np.empty((len(symbols), BEFORE + franchise.columns.shape[1]), dtype=np.int32)
     rows[:, GROUP] = np.repeat(group, lengths)
     for distance in range(1, franchise.columns.shape[1] + 1):
-        before = np.roll(symbols, distance)
-        rows[:, BEFORE + distance - 1] = np.where(
-            place >= distance, before, franchise.alphabet[0] - 1
-        )
+        before = np.where(place >= distance, np.roll(symbols, distance), franchise.alphabet[0] - 1)
+        rows[:, BEFORE + distance - 1] = before
     return rows
 
 

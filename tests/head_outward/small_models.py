@@ -122,7 +122,6 @@ def make_model(
     trees: Sequence[Tree] = (),
     *,
     sweeps: int = 3,
-    labels: int = 2,
     **settings: object,
 ) -> HeadOutwardModel:
     """A model of two tags and two words that has seen some trees, with random weights.
@@ -136,7 +135,7 @@ def make_model(
     vocabulary = Vocabulary(
         ["a"], [UNKNOWN], ["A"], np.zeros(3, np.int64), np.empty(0, np.int32), rule.rule
     )
-    model.initialize([f"label{i}" for i in range(labels)], vocabulary)
+    model.initialize(["label0", "label1"], vocabulary)
     rng = np.random.default_rng(1)
     model.weights = {
         name: Weights(*(part + rng.normal(0.0, 0.2, part.shape) for part in weights))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import probabilities_of
@@ -22,8 +22,6 @@ _LABEL = re.compile(r"(?!root(:|$))[a-z]+(:[a-z]+)?")
 _KEPT = {2: "LEMMA", 3: "POS", 4: "TAG", 5: "MORPH"}
 _PROBABILITIES = {"head_prob": "HeadProb", "tag_prob": "TagProb"}
 _WRITTEN = (EMPTY, "Label", *_PROBABILITIES.values())
-#: The last word and the text of each multiword token, by its first word.
-Ranges = dict[int, tuple[int, str]]
 
 
 def to_doc(block: Block, vocab: Vocab) -> Doc:
@@ -61,34 +59,31 @@ def write_doc(
         ranges[first] = token.i + more, token.text
     sentences: list[tuple[list[Token], str]] = []
     for span in [words[:]] if whole else words.sents:
-        sent_id = f"{name}-{number + len(sentences) + 1}"
-        if written := write_sentence(span, sent_id, () if sentences else comments, ranges):
-            sentences.append(([word for word in span if not word.is_space], written))
+        own = [word for word in span if not word.is_space]
+        if own:
+            block = Block(0, [] if sentences else [*comments], _token_rows(own, ranges))
+            sent_id = f"{name}-{number + len(sentences) + 1}"
+            sentences.append((own, _write(block, own, span._.log_prob, sent_id)))
     return sentences
 
 
-def write_sentence(
-    span: Span, sent_id: str, comments: Iterable[str] = (), ranges: Ranges | None = None
-) -> str:
-    """Return a parsed sentence of syntactic words in CoNLL-U, "" if it is only white space. RAISES
-    (ValueError): If the sentence has no tree.
+def _token_rows(words: list[Token], ranges: dict[int, tuple[int, str]]) -> list[list[str]]:
+    """Return rows for the tokens and words of a sentence, without annotation. Multiword tokens have
+    their last word and text in `ranges`, by their first word.
     """
-    words = [token for token in span if not token.is_space]
-    if not words:
-        return ""
-    block, end = Block(0, list(comments)), -1
+    rows, end = [], -1
     for i, word in enumerate(words, 1):
         if word.i > end:
             # A token: one word, or several words with a row for the token.
-            end, form = (ranges or {}).get(word.i, (word.i, word.text))
+            end, form = ranges.get(word.i, (word.i, word.text))
             last = word.doc[end]
             is_spaced = end + 1 == len(word.doc) or last.whitespace_ or last.nbor().is_space
             misc = EMPTY if is_spaced else "SpaceAfter=No"
             if end > word.i:
-                block.rows.append(_row(f"{i}-{i + end - word.i}", form, misc))
+                rows.append(_row(f"{i}-{i + end - word.i}", form, misc))
                 misc = EMPTY
-        block.rows.append(_row(str(i), word.text, misc))
-    return _write(block, words, span._.log_prob, sent_id)
+        rows.append(_row(str(i), word.text, misc))
+    return rows
 
 
 def _row(number: str, form: str, misc: str) -> list[str]:

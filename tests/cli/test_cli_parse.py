@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, to_word_doc, write_back, write_words
-from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
+from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc
 from spacy_hpyp.pipeline.corpus import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
@@ -80,6 +80,11 @@ def sentences_of(text):
 
 def parse(*arguments):
     return run("hpyp", "parse", *arguments)
+
+
+def written(doc):
+    """A document of one sentence in CoNLL-U."""
+    return "".join(text for _, text in write_doc(doc, "s", 0, whole=True))
 
 
 def forms(rows):
@@ -199,7 +204,7 @@ def test_labels_words_and_features_become_valid_conllu():
         deps=["ROOT", "NP-SBJ", "dep", "nsubj||obj", "ROOT", "ROOT", "ROOT"],
         sent_starts=[True, *[False] * 6],
     )
-    ((values, rows),) = sentences_of(write_sentence(doc[:], "s"))
+    ((values, rows),) = sentences_of(written(doc))
     assert values["text"] == "New York NP x y!z"
     arcs = "0 root,1 dep,2 nsubj,1 parataxis,1 punct,1 dep"
     assert ",".join(f"{row[6]} {row[7]}" for row in rows) == arcs
@@ -213,9 +218,9 @@ def test_labels_words_and_features_become_valid_conllu():
 def test_the_first_word_replaces_a_white_space_root():
     words, deps = ["\n", "a", "b"], ["ROOT", "det", "obj"]
     doc = Doc(spacy.blank("en").vocab, words=words, heads=[0, 0, 0], deps=deps)
-    ((_, rows),) = sentences_of(write_sentence(doc[:], "s"))
+    ((_, rows),) = sentences_of(written(doc))
     assert [row[6:8] for row in rows] == [["0", "root"], ["1", "parataxis"]]
-    assert write_sentence(doc[:1], "s") == ""
+    assert written(doc[:1].as_doc()) == ""
 
 
 def test_random_trees_with_white_space_become_valid_conllu():
@@ -228,11 +233,11 @@ def test_random_trees_with_white_space_become_valid_conllu():
         labels = ["ROOT", *rng.choice(["nsubj", "A||b", "root", "obl:agent"], n - 1).tolist()]
         spaces = rng.integers(0, 2, n).astype(bool).tolist()
         doc = Doc(vocab, words=words, heads=heads, deps=labels, spaces=spaces)
-        written = write_sentence(doc[:], "s")
-        assert bool(written) == any(word != "\n" for word in words)
-        if written:
-            ((_, rows),) = sentences_of(written)
-            (sentence,) = blocks_of(written.splitlines(), "s")
+        text = written(doc)
+        assert bool(text) == any(word != "\n" for word in words)
+        if text:
+            ((_, rows),) = sentences_of(text)
+            (sentence,) = blocks_of(text.splitlines(), "s")
             again = to_doc(sentence, vocab)
             assert [row[1] for row in rows] == [token.text for token in again]
             for token in again:
@@ -282,7 +287,7 @@ def test_words_without_a_part_of_speech_become_x_and_tags_that_are_parts_of_spee
 ):
     annotation = {name: given, "heads": [1, 1], "deps": ["det", "ROOT"]}
     doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], **annotation)
-    ((_, rows),) = sentences_of(write_sentence(doc[:], "s"))
+    ((_, rows),) = sentences_of(written(doc))
     assert [row[column] for row in rows] == expected
 
 

@@ -6,6 +6,10 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 import numba
+
+# It registers types. Numba imports it with its first compilation, and another thread that looks up
+# a type meanwhile would fail.
+import numba.experimental.function_type
 import numpy as np
 
 # Numba reads `numpy.ma` to find the type of an array, and NumPy then imports it without a lock. Two

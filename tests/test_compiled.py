@@ -139,3 +139,12 @@ def test_implementations_dispatch_on_the_class_of_the_first_argument():
     assert sum_of_powers(Other(numbers.values), 2.0) == 72.0
     with pytest.raises(TypingError):
         sum_of_powers(numbers.values, 2.0)
+
+
+def test_compiling_registers_no_types_that_threads_look_up():
+    code = (
+        "import spacy_hpyp.compiled, numba; from numba.extending import typeof_impl as types; "
+        "before = len(types.registry); numba.njit(lambda x: x + 1)(1); "
+        "assert len(types.registry) == before"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

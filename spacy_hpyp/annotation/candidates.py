@@ -155,7 +155,7 @@ def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
 
 def marginals(doc: Doc, token: np.ndarray, shares: Sequence[Share], encoder: Encoder) -> Marginals:
     """Return the posterior probabilities of a Doc whose words are at `token` (int64[words])."""
-    sizes = len(doc), len(encoder.labels) + 1, len(encoder.tags)
+    sizes = len(doc), len(encoder.labels) + 1, len(encoder.vocabulary.tags)
     found = Marginals(*(np.zeros((len(doc), size)) for size in sizes))
     for words, posterior, weight in shares:
         place = token[words]

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ..compiled import NONE
 from ..spacy_internals import nonproj
 from .arrays import Blocks, Parses, block_starts, offsets_of
-from .sentences import ROOT_LABEL, SPACE_LABEL, Encoder, RawSentence, tree_problem
+from .sentences import COLUMNS, ROOT_LABEL, SPACE_LABEL, Encoder, RawSentence, tree_problem
 from .user_data import PROBABILITIES, UNCALIBRATED, WRITTEN, attribute_keys, forget, write_entries
 
 #: The tag of white space.
@@ -128,10 +128,11 @@ def raw_sentences(doc: Doc) -> list[RawSentence]:
     Without sentence boundaries, the Doc is one. A head that is white space stands for the next one
     above that is a word; if there is none, the word is a root.
     """
-    rows = doc.to_array([ORTH, TAG, DEP, HEAD, SENT_START, IS_SPACE]).view(np.int64)
-    is_word, places = rows[:, 5] == 0, np.arange(len(rows))
+    columns = [ORTH, TAG, DEP, HEAD, POS, MORPH, SENT_START, IS_SPACE]
+    *_, starts, is_space = (rows := doc.to_array(columns).view(np.int64)).T
+    is_word, places = is_space == 0, np.arange(len(rows))
     words = np.flatnonzero(is_word)
-    ends = np.flatnonzero(np.diff(np.cumsum(rows[:, 4] == 1)[words])) + 1
+    ends = np.flatnonzero(np.diff(np.cumsum(starts == 1)[words])) + 1
     if len(words) < len(rows):
         heads = places + rows[:, 3]
         for _ in range(len(rows).bit_length()):
@@ -139,7 +140,7 @@ def raw_sentences(doc: Doc) -> list[RawSentence]:
         number = np.cumsum(is_word) - 1
         rows[:, 3] = np.where(is_word[heads], number[heads] - number, 0)
     return [
-        RawSentence(np.ascontiguousarray(rows[place, :4]), doc.vocab, place)
+        RawSentence(np.ascontiguousarray(rows[place, :COLUMNS]), doc.vocab, place)
         for place in np.split(words, ends)
         if len(place)
     ]
@@ -242,7 +243,11 @@ def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
     """Write tags, heads, labels, probabilities and surprisals of parses into Docs."""
-    write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags)
+    names, place = encoder.vocabulary.tags, parses.tags
+    if encoder.tag_classes is not None:
+        forms = [doc[i].text for doc, token in zip(docs, layout.tokens) for i in token.tolist()]
+        names, place = encoder.tags_of(forms, place.tolist()), np.arange(len(forms))
+    write_attribute(docs, layout, "tag", names, place)
     write_trees(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     surprisals = bits(parses.lexical), bits(parses.syntactic)
     probabilities = parses.head_probability, parses.tag_probability

@@ -75,7 +75,7 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
         for column, of_words in zip(of_tokens, guides):
             column[layout.token[words]] = of_words[words]
         arcs, tags = of_tokens[:3], of_tokens[3:]
-        write_guide(doc, Guide(*arcs, list(encoder.labels), *tags, list(encoder.tags)))
+        write_guide(doc, Guide(*arcs, list(encoder.labels), *tags, list(encoder.vocabulary.tags)))
 
 
 def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:

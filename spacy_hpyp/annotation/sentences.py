@@ -10,6 +10,7 @@ from spacy.vocab import Vocab
 
 from ..compiled import NONE
 from ..spacy_internals import nonproj
+from ..text.tag_classes import tag_class
 from ..text.vocabulary import Vocabulary
 from .arrays import Sentences, is_tree, offsets_of
 
@@ -19,6 +20,8 @@ SPACE_LABEL = "dep"
 UNLABELLED = "dep"
 #: Labels left out of UAS and LAS, as in spaCy's scorer.
 PUNCTUATION = ("p", "punct")
+#: The number of columns of `RawSentence`.
+COLUMNS = 6
 #: The numbers of the label "_", which stands for none, and of the root's label.
 NO_LABEL, ROOT = np.array([get_string_id(name) for name in ("_", ROOT_LABEL)], np.uint64).view(
     np.int64
@@ -43,20 +46,21 @@ class GoldSentence:
     tags: list[str]
     heads: list[int]  # Positions in the sentence, `NONE` for the root
     labels: list[str]  # Decorated where an arc was lifted; "ROOT" for a root
+    classes: Sequence[str] = ()  # Of the tags, "" if unknown, see `text.tag_classes`
 
 
 @dataclass(frozen=True)
 class RawSentence:
     """A sentence as a Doc holds it, unchecked, without white space."""
 
-    rows: np.ndarray  # int64[tokens, 4]: ORTH, TAG, DEP and HEAD (relative)
+    rows: np.ndarray  # int64[tokens, COLUMNS]: ORTH, TAG, DEP, HEAD (relative), POS and MORPH
     vocab: Vocab  # The vocabulary of the numbers
     place: np.ndarray  # int64[tokens]: the positions of the words in the Doc
 
     @property
     def key(self) -> bytes:
-        """A digest of the content."""
-        return content_key(self.rows.tobytes())
+        """A digest of the content, without parts of speech and features."""
+        return content_key(self.rows[:, :4].tobytes())
 
     def strings(self, column: int) -> list[str]:
         """Return the strings of a column."""
@@ -70,8 +74,7 @@ GoldDocument = Sequence[RawSentence]
 
 def tree_problem(rows: np.ndarray) -> str | None:
     """Return why a sentence has no complete tree, given rows of `RawSentence`."""
-    _, _, deps, offsets = rows.T
-    n = len(rows)
+    n, deps, offsets = len(rows), rows[:, 2], rows[:, 3]
     # "spacy convert" makes a word without a head a root without a label. In a treebank without
     # labels, no word has one.
     unlabelled = deps == NO_LABEL
@@ -113,7 +116,8 @@ def read_gold(sentence: RawSentence) -> GoldSentence | str:
     if any(nonproj.DELIMITER in label for label in labels):
         return f"with '{nonproj.DELIMITER}' in a label"
     heads = np.arange(len(words)) + sentence.rows[:, 3]
-    return GoldSentence(words, tags, *projective_tree(heads.tolist(), labels))
+    classes = [*map(tag_class, sentence.strings(4), sentence.strings(5))]
+    return GoldSentence(words, tags, *projective_tree(heads.tolist(), labels), classes)
 
 
 def written_labels(labels: Iterable[str]) -> tuple[str, ...]:
@@ -127,13 +131,18 @@ class Encoder:
 
     vocabulary (Vocabulary), labels (Sequence[str]): Its words and tags, and its labels.
     labelled (bool): Whether it distinguishes labels.
+
+    tags (dict[str, int]): The numbers of the model's tags and, if these are classes, also of the
+        treebank's.
     """
 
     def __init__(
         self, vocabulary: Vocabulary, labels: Sequence[str], *, labelled: bool = True
     ) -> None:
-        self.vocabulary = vocabulary
-        self.tags = {tag: number for number, tag in enumerate(vocabulary.tags)}
+        self.vocabulary, self.tag_classes = vocabulary, vocabulary.tag_classes
+        numbers = {tag: number for number, tag in enumerate(vocabulary.tags)}
+        usual = {} if self.tag_classes is None else self.tag_classes.usual
+        self.tags = {tag: numbers[name] for tag, name in usual.items() if name in numbers} | numbers
         self.labels = {label: number for number, label in enumerate(labels)}
         self.labelled = labelled
 
@@ -144,7 +153,10 @@ class Encoder:
         learned (bool): Whether the model learns from it. Otherwise the tags of rare words are
             observed.
         """
-        if not self.tags.keys() >= set(sentence.tags):
+        tags = sentence.tags
+        if self.tag_classes is not None:
+            tags = self.tag_classes.of(tags, sentence.classes)
+        if not self.tags.keys() >= set(tags):
             return "with tags that the model does not have"
         labels = [
             NONE if head == NONE else self.labels.get(label if self.labelled else UNLABELLED)
@@ -153,8 +165,13 @@ class Encoder:
         if None in labels:
             return "with labels that the model does not have"
         number = self.vocabulary.numbers if learned else self.vocabulary.numbers_observed
-        tags = [self.tags[tag] for tag in sentence.tags]
-        return np.array([number(sentence.words), tags, sentence.heads, labels], dtype=np.int32)
+        numbers = [self.tags[tag] for tag in tags]
+        return np.array([number(sentence.words), numbers, sentence.heads, labels], dtype=np.int32)
+
+    def tags_of(self, forms: Sequence[str], numbers: Sequence[int]) -> list[str]:
+        """Return the treebank's tags of words, given the numbers of the model's tags."""
+        names = [self.vocabulary.tags[number] for number in numbers]
+        return names if self.tag_classes is None else [*map(self.tag_classes.tag, forms, names)]
 
 
 def join(encoded: Sequence[np.ndarray]) -> Sentences:

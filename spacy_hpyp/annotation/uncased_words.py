@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from ..compiled import NONE
 from .arrays import offsets_of
 from .encoding import raw_sentences
-from .sentences import content_key
+from .sentences import COLUMNS, content_key
 
 _READ = [LOWER, HEAD, DEP, SENT_START, IS_SPACE]
 
@@ -46,7 +46,7 @@ class UncasedWords:
 def read_uncased(doc: Doc) -> UncasedWords:
     """Read the words of a Doc with their parents."""
     sentences = raw_sentences(doc)
-    rows = np.concatenate([np.empty((0, 4), np.int64), *(each.rows for each in sentences)])
+    rows = np.concatenate([np.empty((0, COLUMNS), np.int64), *(each.rows for each in sentences)])
     place = np.arange(len(rows))
     return UncasedWords(
         [doc.vocab.strings[orth].lower() for orth in rows[:, 0].view(np.uint64).tolist()],

@@ -30,6 +30,7 @@ class ModelSettings(Settings):
     min_class_count: int = setting(5, Whole(0))
     open_class_below: int = setting(50, Whole(0))
     spelling: bool = setting(False, TRUTH)
+    max_tags: int = setting(0, Whole(0))
 
 
 JOINT_MODEL = "joint_model"
@@ -70,6 +71,7 @@ def HPYPModel(
         found.min_class_count,
         found.open_class_below,
         observed=bool(label),
+        max_tags=found.max_tags,
     )
     joint = JointModel(
         contexts,

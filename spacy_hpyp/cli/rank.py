@@ -86,9 +86,11 @@ def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Itera
     else:
         texts = ((text, ()) for _, text in locate_paragraphs(path, per_line=True))
     attribute = "tag_prob" if kind == "tags" else "head_prob"
+    known = (parser.joint.vocabulary.tag_classes for parser in parsers_of(nlp))
+    usual = {tag: name for classes in known if classes for tag, name in classes.usual.items()}
     parsed = parse_texts(nlp, texts, path.name, whole=per_line)
     for number, (words, conllu) in enumerate(parsed, 1):
-        expected = round(float((1.0 - _probabilities(words, attribute)).sum()), 4)
+        expected = round(float((1.0 - _probabilities(words, attribute, usual)).sum()), 4)
         if np.isnan(expected):
             raise ValueError(
                 f"'{path}': the pipeline does not set token._.{attribute}. "
@@ -109,12 +111,15 @@ def _without_outdated(block: Block) -> Block:
     return replace(block, comments=comments)
 
 
-def _probabilities(words: list[Token], attribute: str) -> np.ndarray:
-    """Return probabilities of words; those of tags may be a guide's. NaN where there are none."""
+def _probabilities(words: list[Token], attribute: str, usual: dict[str, str]) -> np.ndarray:
+    """Return probabilities of words; those of tags may be a guide's, about the `usual` classes of
+    tags. NaN where there are none.
+    """
     p = np.array(probabilities_of(attribute, words), dtype=np.float64)
     guide = read_guide(words[0].doc)
     if attribute == "head_prob" or guide is None:
         return p
     names, places = np.array([*guide.tag_names, ""]), [word.i for word in words]
-    same = names[guide.tags[places]] == np.array([word.tag_ for word in words])[:, None]
+    tags = np.array([usual.get(word.tag_, word.tag_) for word in words])
+    same = names[guide.tags[places]] == tags[:, None]
     return np.where(np.isnan(p), np.where(same, guide.tag_probs[places], 0.0).sum(axis=1), p)

@@ -103,7 +103,7 @@ def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> 
     def number_of(label: str) -> int:
         return known.get(label, known.get(label.split(nonproj.DELIMITER)[0], NONE))
 
-    unknown = len(encoder.tags)
+    unknown = len(encoder.vocabulary.tags)
     tags = [[encoder.tags.get(tag, unknown) for tag in each.tags] for each in sentences]
     heads = [each.heads for each in sentences]
     labels = [[number_of(label) for label in each.labels] for each in sentences]

@@ -34,6 +34,7 @@ class TreeModelSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstParser.v1`."""
 
     min_count: int = setting(2, Whole(0))
+    max_tags: int = setting(0, Whole(0))
     arc_places: int = setting(2**22, PLACES)
     label_places: int = setting(2**18, PLACES)
 
@@ -320,7 +321,7 @@ def EasyFirstParser(
     RAISES (ValueError): If a template (see `check_templates`) or a setting is invalid.
     """
     checked = TreeModelSettings(**settings)
-    vocabulary = VocabularySettings(unknown_words, checked.min_count)
+    vocabulary = VocabularySettings(unknown_words, checked.min_count, max_tags=checked.max_tags)
     if not guided:
         arcs, labels = without_guides(arcs), without_guides(labels)
     places = checked.arc_places, checked.label_places

@@ -19,7 +19,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.encoding import raw_sentences, rows_of_spaces, words_in_trees
-from ..annotation.sentences import NO_LABEL, ROOT, RawSentence, problem_of
+from ..annotation.sentences import COLUMNS, NO_LABEL, ROOT, RawSentence, problem_of
 from ..annotation.syntactic_words import (
     Analysis,
     depths,
@@ -137,7 +137,7 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
         annotated, place = sentence.rows, sentence.place
         if problem_of(annotated) is not None:
             # See `Block.complete`.
-            annotated = np.zeros((len(place), 4), dtype=np.int64)
+            annotated = np.zeros((len(place), COLUMNS), dtype=np.int64)
             annotated[:, 0], annotated[:, 3] = orths[place], -np.arange(len(place))
             annotated[0, 2] = ROOT if len(place) > 1 else NO_LABEL
             sentences[i] = RawSentence(annotated, doc.vocab, place)
@@ -225,7 +225,7 @@ def _project(
     rootless = np.flatnonzero(heads == NONE)
     if len(rootless):
         heads[rootless] = rootless[depth[source[rootless]].argmin()]
-    projected = np.column_stack([orths, rows[source, 1:3], heads - places])
+    projected = np.column_stack([orths, rows[source, 1:3], heads - places, rows[source, 4:]])
     for token in np.flatnonzero(is_piece).tolist():
         form = strings[int(np.uint64(orths[token]))]
         label = PIECE_LABEL if any(map(str.isalnum, form)) else PUNCTUATION_LABEL

@@ -80,12 +80,12 @@ class EasyFirstParser(ParserWithCandidates, Parser):
         self._use(self._new_model())
         parser = self.parser
         try:
-            numbers = {tag: number for number, tag in enumerate(labels["tags"])}
             vocabulary = corpus.vocabulary(labels["tags"], parser.vocabulary_settings)
             parser.initialize(vocabulary, labels["labels"])
             progress = parser.progress
             counts = Counter(word for sentence in corpus.usable.values() for word in sentence.words)
             progress.counts = {word: count for word, count in counts.items() if count > 1}
+            numbers = parser.encoder.tags
             for key, tags in self._jackknife(examples, nlp).items():
                 found = [numbers.get(tag, NONE) for tag in tags]
                 progress.tags[key] = np.array(found, dtype=np.int32)

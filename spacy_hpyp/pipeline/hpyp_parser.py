@@ -92,6 +92,11 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         )
 
     @property
+    def _max_tags(self) -> int:
+        # A tagger before the parser gives it the treebank's tags.
+        return super()._max_tags if self.predict_tags else 0
+
+    @property
     def _parsing(self) -> dict[str, Any]:
         return {"threads": self.threads, "given_tags": not self.predict_tags}
 
@@ -243,13 +248,14 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         search = self.search._replace(marginals=True)
         sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
         letters = model.spell_words(words.forms, words.place, blocks.words)
-        found = []
+        found, encoder = [], model.encoder
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
             scores, rows = map(list, zip(*distinct_parses(posterior)[:k]))
-            tags = [[model.tags[tag] for tag in tags] for tags in posterior.tags[rows].tolist()]
             score = np.array(scores) + letters[start:end].sum()
             trees = posterior.heads[rows], posterior.labels[rows], score
             token = words.layout.token[start:end]
+            forms = [doc[i].text for i in token.tolist()]
+            tags = [encoder.tags_of(forms, tags) for tags in posterior.tags[rows].tolist()]
             found.append(trees_of(doc, token, *trees, model.labels, tags))
         return found
 

@@ -78,6 +78,10 @@ class Parser(TrainableComponent):
         return [*self.learned.labels, UNLABELLED]
 
     @property
+    def _max_tags(self) -> int:
+        return self.learned.vocabulary_settings.max_tags
+
+    @property
     def _tokens(self) -> str:
         """The tokens to learn, see `alignment.gold_documents`."""
         return self.settings.tokens
@@ -108,7 +112,7 @@ class Parser(TrainableComponent):
 
     def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
         """Return what can be learned from documents."""
-        corpus = GoldCorpus(documents)
+        corpus = GoldCorpus(documents, self._max_tags)
         if not corpus.usable:
             raise self._nothing_to_learn(
                 f"a sentence with a tag for each token and a complete tree{_listed(corpus.skipped)}"

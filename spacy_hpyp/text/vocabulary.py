@@ -11,6 +11,7 @@ import numpy as np
 
 from ..compiled import NONE
 from .folding import fold
+from .tag_classes import TagClasses
 from .tag_history import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule, frequent_names
 
@@ -31,6 +32,7 @@ class VocabularySettings:
     open_class_below: int = 50  # Rarer words may have every open-class tag, besides those seen
     # Whether the usual tag and the form of a rare word are observed, see `text.tag_history`.
     observed: bool = False
+    max_tags: int = 0  # Classes replace tags if there are more, see `text.tag_classes`; 0: never
 
 
 class Vocabulary:
@@ -69,7 +71,9 @@ class Vocabulary:
         rare: Mapping[str, Sequence[int]] | None = None,
         seen: SeenTags | None = None,
         forms: SeenForms | None = None,
+        tag_classes: TagClasses | None = None,
     ) -> None:
+        self.tag_classes = tag_classes
         self.words, self.classes, self.tags = list(words), list(classes), list(tags)
         self.tag_offsets, self.candidate_tags = tag_offsets, candidate_tags
         self.rule, self.seen, self.forms = rule, seen, forms
@@ -129,6 +133,7 @@ class Vocabulary:
             "rare": self.rare,
             "seen": self.seen and vars(self.seen),
             "forms": forms and {"names": forms.names, "seen": vars(forms.seen)},
+            "tag_classes": self.tag_classes and [*self.tag_classes],
         }
 
     @classmethod
@@ -137,7 +142,9 @@ class Vocabulary:
         seen, forms = stored["seen"], stored["forms"]
         seen = seen and SeenTags(**seen)
         forms = forms and SeenForms(forms["names"], SeenTags(**forms["seen"]))
-        return cls(**{**stored, "seen": seen, "forms": forms}, rule=rule)
+        classes = stored["tag_classes"] and TagClasses(*stored["tag_classes"])
+        observed = {"seen": seen, "forms": forms}
+        return cls(**{**stored, **observed, "tag_classes": classes}, rule=rule)
 
     @classmethod
     def collect(

@@ -6,6 +6,7 @@ is complete.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -16,6 +17,7 @@ from ..annotation.sentences import GoldDocument, GoldSentence, RawSentence, join
 from ..arc_standard.distributions import static_derivations
 from ..compiled import NONE
 from ..hpyp.pool import Weights
+from ..text.tag_classes import TagClasses
 from ..text.vocabulary import Vocabulary, VocabularySettings
 
 Made = TypeVar("Made")
@@ -63,14 +65,29 @@ class Seen(Generic[Made]):
 
 
 class GoldCorpus(Seen[GoldSentence]):
-    """The sentences of a corpus for a new model."""
+    """The sentences of a corpus for a new model.
 
-    def __init__(self, documents: Iterable[GoldDocument]) -> None:
+    If there are more than `max_tags` tags (0: never), and all words have a part of speech, classes
+    replace the tags.
+    """
+
+    def __init__(self, documents: Iterable[GoldDocument], max_tags: int = 0) -> None:
         super().__init__()
         for raw in chain.from_iterable(documents):
             key = raw.key
             self.copies[key] += key in self.made
             self.take(key, partial(read_gold, raw))
+        self.tag_classes: TagClasses | None = None
+        sentences = self.usable
+        tags = {tag for each in sentences.values() for tag in each.tags}
+        if 0 < max_tags < len(tags) and all(all(each.classes) for each in sentences.values()):
+            self.tag_classes = TagClasses.learn(
+                token
+                for key, each in sentences.items()
+                for token in self.copies[key] * [*zip(each.words, each.tags, each.classes)]
+            )
+            for key, each in sentences.items():
+                self.made[key] = replace(each, tags=[*each.classes])
 
     def label_data(self) -> dict[str, list[str]]:
         """Return the sorted tags and labels of usable sentences, without the root's label."""
@@ -88,7 +105,9 @@ class GoldCorpus(Seen[GoldSentence]):
         for key, sentence in self.with_tags(tags).items():
             forms = [word.lower() for word in sentence.words] if uncased else sentence.words
             words += [(forms, [numbers[tag] for tag in sentence.tags])] * self.copies[key]
-        return Vocabulary.collect(words, tags, settings)
+        vocabulary = Vocabulary.collect(words, tags, settings)
+        vocabulary.tag_classes = self.tag_classes
+        return vocabulary
 
     def with_tags(self, tags: Sequence[str]) -> dict[bytes, GoldSentence]:
         """Return the usable sentences that have no other tags."""

@@ -113,7 +113,11 @@ def raw(vocab, heads, words="abcd"):
     place, add = np.arange(len(heads)), vocab.strings.add
     columns = [[add(word), add("X"), add("dep")] for word in words[: len(heads)]]
     rows = np.array(columns, dtype=np.uint64).view(np.int64)
-    return RawSentence(np.column_stack([rows, np.array(heads) - place]), vocab, place)
+    return RawSentence(
+        np.column_stack([rows, np.array(heads) - place, np.zeros((len(place), 2), int)]),
+        vocab,
+        place,
+    )
 
 
 @pytest.mark.parametrize(

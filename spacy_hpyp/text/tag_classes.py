@@ -1,0 +1,78 @@
+"""Classes of tags, for treebanks with very many tags.
+
+Such tags spell out inflection, most of which does not matter for trees. A parser that predicts
+classes in their place learns more from a small treebank, see `docs/numbers.md`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from .folding import fold
+
+#: The features of a class, besides the universal part of speech.
+FEATURES = ("Case", "VerbForm")
+# The length of the endings of words that tags are known by.
+_ENDING = 3
+
+
+@lru_cache(1 << 12)
+def tag_class(pos: str, morph: str) -> str:
+    """Return the class of a word, such as "NOUN|Case=Gen"; "" without a part of speech."""
+    features = [part for part in morph.split("|") if part.split("=")[0] in FEATURES]
+    return "|".join([pos, *features]) if pos else ""
+
+
+class TagClasses(NamedTuple):
+    """The classes of a treebank's tags.
+
+    usual (dict[str, str]): The most frequent class of each tag.
+    tags (dict[str, dict[str, str]]): For each class, the most frequent tag of a word, of words with
+        an ending, and under "" of all words; without those that the next of these has, too.
+    """
+
+    usual: dict[str, str]
+    tags: dict[str, dict[str, str]]
+
+    @classmethod
+    def learn(cls, tokens: Iterable[tuple[str, str, str]]) -> "TagClasses":
+        """Learn from the words, tags and classes of tokens."""
+        of_tag: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        seen: defaultdict[str, defaultdict[str, Counter[str]]]
+        seen = defaultdict(lambda: defaultdict(Counter))
+        for (word, tag, name), count in Counter(tokens).items():
+            of_tag[tag][name] += count
+            for part in dict.fromkeys(_parts(word)):
+                seen[name][part][tag] += count
+        tags = {}
+        for name, counts in sorted(seen.items()):
+            best = {part: _most_frequent(found) for part, found in sorted(counts.items())}
+            tags[name] = {
+                part: tag
+                for part, tag in best.items()
+                if not part or tag != best[part[-_ENDING:] if len(part) > _ENDING else ""]
+            }
+        return cls({tag: _most_frequent(found) for tag, found in sorted(of_tag.items())}, tags)
+
+    def of(self, tags: Sequence[str], classes: Sequence[str]) -> list[str]:
+        """Return known classes as they are, and in place of others the usual ones of the tags."""
+        classes = classes or [""] * len(tags)
+        usual = self.usual
+        return [
+            name if name in self.tags else usual.get(tag, tag) for tag, name in zip(tags, classes)
+        ]
+
+    def tag(self, word: str, name: str) -> str:
+        """Return the most frequent tag of a word, or of words like it, in a class."""
+        known = self.tags[name]
+        return next(known[part] for part in _parts(word) if part in known)
+
+
+def _parts(word: str) -> tuple[str, str, str]:
+    word = fold(word)
+    return word, word[-_ENDING:], ""
+
+
+def _most_frequent(found: Counter[str]) -> str:
+    return min(found, key=lambda name: (-found[name], name))

@@ -10,14 +10,13 @@ import numpy as np
 from spacy.attrs import LOWER, MORPH, POS, TAG
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.encoding import SPACE_TAG
 from ..annotation.syntactic_words import WordsInFlight
 from ..text.vocabulary import by_frequency
 from .alignment import example_of_words
-from .base import StoredPipe
+from .base import Getter, StoredPipe
 
 
 class AttributeRules(StoredPipe):
@@ -49,9 +48,7 @@ class AttributeRules(StoredPipe):
             for tag, word, pos, morph in self.rules
         }
 
-    def initialize(
-        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
-    ) -> None:
+    def initialize(self, get_examples: Getter, *, nlp: Language | None = None) -> None:
         """Learn rules from the tags, parts of speech and features of the examples' references."""
         counts: dict[str, dict[str, Counter]] = defaultdict(lambda: defaultdict(Counter))
         for example in get_examples():

@@ -26,6 +26,11 @@ from ..stored import ClassedModel, StoredModel
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
 
+#: Returns examples, as spaCy passes it to `initialize`.
+Getter = Callable[[], Iterable[Example]]
+#: Tags and labels, under "tags" and "labels".
+LabelData = dict[str, list[str]]
+
 
 def components_before(component: Any, nlp: Language | None) -> list[tuple[str, Any]]:
     """Return names and components before one in a pipeline, also disabled ones; all without it."""

@@ -26,7 +26,7 @@ from ..settings import whole
 from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, learn_from_held_out
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_sentences
-from .base import components_before
+from .base import LabelData, components_before
 from .parsers import Parser, ParserWithCandidates
 from .settings import EasyFirstParserSettings
 
@@ -72,7 +72,7 @@ class EasyFirstParser(ParserWithCandidates, Parser):
     def _begin(
         self,
         corpus: GoldCorpus,
-        labels: dict[str, list[str]],
+        labels: LabelData,
         examples: Sequence[Example],
         nlp: Language | None,
     ) -> None:

@@ -20,6 +20,7 @@ from ..hpyp.pool import Weights
 from ..settings import whole
 from ..training.treebank import GoldCorpus
 from .alignment import gold_sentences
+from .base import LabelData
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import HeadOutwardSettings
 
@@ -35,7 +36,7 @@ class HeadOutwardComponent(GibbsParser):
         return self.learned
 
     def _initialize_model(
-        self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]
+        self, model: HeadOutwardModel, corpus: GoldCorpus, labels: LabelData
     ) -> None:
         vocabulary = corpus.vocabulary(labels["tags"], model.own_settings, uncased=True)
         model.initialize(labels["labels"], vocabulary)

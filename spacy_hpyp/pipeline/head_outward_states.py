@@ -1,6 +1,6 @@
 """The trainable spaCy component `head_outward_states`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..annotation.uncased_words import UncasedWords, read_uncased, uncased_key
 from ..annotation.user_data import forget, write_entries
 from ..head_outward.latent_states import LATENT_STATES, LatentStates
 from ..training.treebank import Seen
-from .base import TrainableComponent
+from .base import Getter, TrainableComponent
 from .settings import StateSettings
 
 # Gibbs sweeps over a new document whose states depend on it; the second half counts.
@@ -47,9 +47,7 @@ class HeadOutwardStates(TrainableComponent):
         super()._reset_training()
         self._seen: Seen[UncasedWords] = Seen()
 
-    def initialize(
-        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
-    ) -> None:
+    def initialize(self, get_examples: Getter, *, nlp: Language | None = None) -> None:
         """Collect the words of the training data, and forget what was learned before.
 
         get_examples (Callable): Returns examples; the reference documents are parsed, if the model

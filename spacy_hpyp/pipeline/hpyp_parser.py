@@ -35,6 +35,7 @@ from ..training.contrast import learn_contrasts
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
 from ..training.treebank import BatchSentence, GoldCorpus, JointTreebank
 from .alignment import annotated_document, example_of_shared_words, gold_sentences, with_tokens_of
+from .base import LabelData
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import ParserSettings
 
@@ -114,9 +115,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
             )
         super()._begin(*data, nlp=nlp)
 
-    def _initialize_model(
-        self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]
-    ) -> None:
+    def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: LabelData) -> None:
         vocabulary = corpus.vocabulary(labels["tags"], model.own_settings)
         model.initialize(labels["labels"] if model.labelled else [UNLABELLED], vocabulary)
         if model.spelled and model.is_lexicalised:

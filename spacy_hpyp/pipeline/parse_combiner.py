@@ -1,6 +1,6 @@
 """The spaCy components `keep_parse`, `parse_combiner` and `arc_confidence`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from spacy.language import Language
@@ -16,7 +16,7 @@ from ..annotation.user_data import ARCS_AND_TAGS, KeptParse
 from ..combining.votes import ABSENT, VOTES, Ballots, Names, Votes, cast, parses_of
 from ..settings import Settings
 from .alignment import tokens_in_trees
-from .base import StoredPipe, TrainableComponent, components_before
+from .base import Getter, LabelData, StoredPipe, TrainableComponent, components_before
 
 
 class KeepParse(StoredPipe):
@@ -50,7 +50,7 @@ class KeepParse(StoredPipe):
     def _restore(self, state: str) -> None:
         self._found = self._given or state
 
-    def initialize(self, get_examples: Callable, *, nlp: Language | None = None) -> None:
+    def initialize(self, get_examples: Getter, *, nlp: Language | None = None) -> None:
         """Forget a name that was found before, to find it again in a pipeline when it is used."""
         self.nlp, self._found = nlp, self._given
 
@@ -104,16 +104,12 @@ class ParseCombiner(TrainableComponent):
         return tuple(self.votes.labels)
 
     @property
-    def label_data(self) -> dict[str, list[str]]:
+    def label_data(self) -> LabelData:
         """Tags and labels, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.votes.tags), "labels": list(self.votes.labels)}
 
     def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: dict[str, list[str]] | None = None,
+        self, get_examples: Getter, *, nlp: Language | None = None, labels: LabelData | None = None
     ) -> None:
         """Find the voters, collect tags and labels, or take `labels`, and forget all weights.
 

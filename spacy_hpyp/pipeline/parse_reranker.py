@@ -1,6 +1,6 @@
 """The trainable spaCy component `parse_reranker`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from ..combining.log_linear import shares
 from ..combining.reranker import FEATURES, RANKING, Ranking, as_groups, learn_weights, tree_features
 from ..compiled import NONE
 from .alignment import annotated_document, unannotated
-from .base import components_before
+from .base import Getter, LabelData, components_before
 from .corpus import mark_sentence
 from .head_outward_parser import HeadOutwardComponent
 from .settings import RerankerSettings
@@ -98,11 +98,7 @@ class ParseReranker(HeadOutwardComponent):
         self._parsed: list[tuple[Doc, RawSentence, Candidates]] = []
 
     def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: dict[str, list[str]] | None = None,
+        self, get_examples: Getter, *, nlp: Language | None = None, labels: LabelData | None = None
     ) -> None:
         """Hold sentences out, collect the alphabets of the others, and forget everything.
 

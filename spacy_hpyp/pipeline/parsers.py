@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..annotation.user_data import forget
 from ..hpyp.count_model import add_gradients
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_sentences
-from .base import TrainableComponent
+from .base import Getter, LabelData, TrainableComponent
 
 
 class ParserWithCandidates:
@@ -68,7 +68,7 @@ class Parser(TrainableComponent):
         return written_labels(self.learned.labels) if self.is_trained else ()
 
     @property
-    def label_data(self) -> dict[str, list[str]]:
+    def label_data(self) -> LabelData:
         """Tags and labels, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.learned.tags), "labels": list(self.learned.labels)}
 
@@ -95,11 +95,7 @@ class Parser(TrainableComponent):
         return np.random.default_rng([self.settings.seed, self.learned.progress.steps, *purpose])
 
     def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: dict[str, list[str]] | None = None,
+        self, get_examples: Getter, *, nlp: Language | None = None, labels: LabelData | None = None
     ) -> None:
         """Collect vocabulary, tags and labels of the training data, and forget previous training.
 
@@ -158,7 +154,7 @@ class GibbsParser(Parser):
     def _begin(
         self,
         corpus: GoldCorpus,
-        labels: dict[str, list[str]],
+        labels: LabelData,
         examples: Sequence[Example],
         nlp: Language | None,
     ) -> None:

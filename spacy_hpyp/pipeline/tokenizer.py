@@ -60,8 +60,7 @@ def create_learned_tokenizer(
     check("sentences", sentences, OneOf(tuple(_BOUNDS)))
     check("method", method, OneOf(_METHODS))
     check("seed", seed, SEED)
-    settings = {"sentences": sentences, "method": method, "seed": seed}
-    return lambda nlp: LearnedTokenizer(nlp.vocab, nlp.lang, **settings)
+    return lambda nlp: LearnedTokenizer(nlp.vocab, nlp.lang, sentences, method, seed)
 
 
 class LearnedTokenizer:
@@ -75,15 +74,7 @@ class LearnedTokenizer:
     sentences (str), method (str), seed (int): See `create_learned_tokenizer`.
     """
 
-    def __init__(
-        self,
-        vocab: Vocab,
-        lang: str,
-        *,
-        sentences: str = "sure",
-        method: str = _LEARNED,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, vocab: Vocab, lang: str, sentences: str, method: str, seed: int) -> None:
         self.vocab, self.lang = vocab, lang
         self.sentences, self.method, self.seed = sentences, method, seed
         self.by_rules = True
@@ -242,7 +233,7 @@ class LearnedTokenizer:
             examples, words = [Example(self(doc.text), doc) for doc in held_out], PRFScore()
             for example in examples:
                 words.score_set(_word_spans(example.predicted), _word_spans(example.reference))
-            scores.append((self.score(examples)["token_f"], words.fscore))
+            scores.append((self.score(examples)["token_f"] or 0.0, words.fscore))
         prefers = scores[1][1] >= scores[0][1]
         (token_f, word_f), (rules_token_f, rules_word_f) = 100.0 * np.array(scores)
         msg.info(

@@ -2,7 +2,7 @@
 `easy_first_tagger`, `easy_first_morphologizer` and `easy_first_lemmatizer`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..text.lemmas import LemmaRules
 from ..training.outcomes import Encoded, GoldWords, jackknife
 from ..training.treebank import Seen
 from .alignment import gold_sentences
-from .base import TrainableComponent
+from .base import Getter, TrainableComponent
 from .settings import AttributeSettings, ClassifyingSettings, SenterSettings
 
 _CONTENT = [ORTH, SPACY, SENT_START, HEAD, DEP, TAG, POS, MORPH, LEMMA]
@@ -123,11 +123,7 @@ class LabellingComponent(WordClassifyingComponent):
         return list(self.classifier.outcomes)
 
     def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: Sequence[str] | None = None,
+        self, get_examples: Getter, *, nlp: Language | None = None, labels: list[str] | None = None
     ) -> None:
         """Collect the words and outcomes of the training data, and forget what was learned before.
 
@@ -210,9 +206,7 @@ class EasyFirstSenter(WordClassifyingComponent):
     factory = "easy_first_senter"
     settings_type = SenterSettings
 
-    def initialize(
-        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
-    ) -> None:
+    def initialize(self, get_examples: Getter, *, nlp: Language | None = None) -> None:
         """Collect the words of the training data, and forget what was learned before.
 
         get_examples (Callable): Returns examples with gold sentence boundaries.

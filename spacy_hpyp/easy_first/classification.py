@@ -23,15 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, fetch, jit, jitable, overwrite, struct
-from .perceptron import (
-    Templates,
-    begin_feature,
-    change_weight,
-    place_of,
-    read_symbol,
-    shift_for,
-    tick,
-)
+from .perceptron import Templates, change_weight, place_of, read_symbol, shift_for, tick
 
 #: Indices of the counts of updates.
 EARLY, FULL = 0, 1
@@ -150,8 +142,7 @@ def new_board(
 def _code(reading, sequences, start, end, word, template):
     """Return the hash of a feature's elements other than outcomes; `end` is exclusive."""
     templates = reading.templates
-    code = begin_feature(template)
-    first = templates.offsets[template]
+    code, first = templates.seeds[template], templates.offsets[template]
     for i in range(first, first + reading.fixed[template]):
         element = templates.columns[i]
         at = word + reading.distance[element]

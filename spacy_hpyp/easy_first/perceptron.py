@@ -43,7 +43,8 @@ _PRECISION = 1 / 32
 class Templates(NamedTuple):
     """Compiled templates."""
 
-    numbers: np.ndarray  # int32[templates]: the first part of the hash of their features
+    numbers: np.ndarray  # int32[templates]
+    seeds: np.ndarray  # uint64[templates]: the hashes of features before any symbol
     # Each template's columns of the feature row.
     offsets: np.ndarray  # int32[templates + 1]
     columns: np.ndarray  # int32[*]
@@ -79,9 +80,9 @@ def compile_templates(
     """Compile the templates of these numbers. Return the names in their feature row, and them."""
     chosen = [templates[number] for number in numbers]
     names = list(dict.fromkeys(chain(*chosen)))
-    columns = [names.index(name) for name in chain(*chosen)]
-    parts = numbers, np.cumsum([0, *map(len, chosen)]), columns
-    return names, Templates(*(np.array(part, dtype=np.int32) for part in parts))
+    columns = np.array([names.index(name) for name in chain(*chosen)], dtype=np.int32)
+    offsets, number = np.cumsum([0, *map(len, chosen)], dtype=np.int32), np.array(numbers, np.int32)
+    return names, Templates(number, (number + 1).astype(np.uint64) * _STIR, offsets, columns)
 
 
 @jitable
@@ -91,12 +92,6 @@ def shift_for(size):
     while 1 << bits < size:
         bits += 1
     return np.uint64(_BITS - bits)
-
-
-@jitable
-def begin_feature(template):
-    """Return the hash of a template before any symbol."""
-    return np.uint64(template + 1) * _STIR
 
 
 @jitable
@@ -117,7 +112,7 @@ def find_features(templates, row, size, places):
     """Find the places (int64[templates]) of the features of a row in a table of `size` places."""
     shift = shift_for(size)
     for i in range(len(templates.numbers)):
-        code = begin_feature(templates.numbers[i])
+        code = templates.seeds[i]
         for j in range(templates.offsets[i], templates.offsets[i + 1]):
             code = read_symbol(code, row[templates.columns[j]])
         places[i] = place_of(code, shift)

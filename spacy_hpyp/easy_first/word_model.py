@@ -16,20 +16,14 @@ from ..compiled import NONE
 from ..settings import Settings, Whole, setting, taking
 from ..stored import ClassedModel, Message, model_holding
 from ..text.candidates import WordOutcomes
-from ..text.elements import (
-    CLASS_ATTRIBUTES,
-    FormRows,
-    class_symbols,
-    reads_classes,
-    without_classes,
-)
+from ..text.elements import FormRows, class_symbols, reads_classes, without_classes
 from ..text.folding import fold
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from . import classification
 from . import words as tasks
-from .arcs import without_guides
+from .arcs import CLASS_SYMBOLS, without_guides
 from .classification import EasyFirstSearch, Sequences
 from .perceptron import PLACES, Perceptron
 
@@ -170,7 +164,7 @@ class WordClassifier(ClassedModel):
             "lower.known": self._lower_known(form, number),
         }
         if self.is_classed:
-            symbols |= zip(CLASS_ATTRIBUTES, class_symbols(path_of(self.classes or {}, form)))
+            symbols |= zip(CLASS_SYMBOLS, class_symbols(path_of(self.classes or {}, form)))
         return [kind, *(symbols.get(attribute, 0) for attribute in self.attributes)]
 
     def _lower_known(self, form: str, number: int) -> int:

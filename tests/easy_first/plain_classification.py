@@ -7,7 +7,7 @@ import numpy as np
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.classification import Possible, Sequences
-from spacy_hpyp.easy_first.perceptron import begin_feature, place_of, read_symbol, shift_for
+from spacy_hpyp.easy_first.perceptron import place_of, read_symbol, shift_for
 from spacy_hpyp.easy_first.words import TAGS, compile_reading
 
 #: The symbol beyond the first and last word of a sequence.
@@ -93,8 +93,7 @@ def features(task, sequence, word, decided):
     templates = task.reading.templates
     found = []
     for template in range(len(task.reading.fixed)):
-        # Compiled functions return numbers to Python without their type.
-        code = np.uint64(begin_feature(template))
+        code = templates.seeds[template]
         first, last = templates.offsets[template : template + 2]
         for column in templates.columns[first:last]:
             at = start + word + int(task.reading.distance[column])
@@ -107,6 +106,7 @@ def features(task, sequence, word, decided):
                 symbol = task.sequences.symbols[at, attribute]
             if attribute == NONE and symbol == NONE:
                 break
+            # Compiled functions return numbers to Python without their type.
             code = np.uint64(read_symbol(code, np.int32(symbol)))
         else:
             found.append(place_of(code, np.uint64(shift_for(len(task.weights)))))

@@ -31,9 +31,7 @@ ACTIONS = (LEFT_ARC, RIGHT_ARC)
 
 @dataclass(frozen=True)
 class Tree:
-    """A partial tree: the position of its head, and its children on both sides, from left to
-    right.
-    """
+    """A partial tree: the position of its head, and its children from left to right."""
 
     head: int
     left: tuple["Tree", ...] = ()

@@ -119,8 +119,8 @@ def test_every_documented_element_exists(module, word):
 
 @pytest.mark.parametrize("kind", ["l2", "l1", "l", "r", "r1", "r2", "pair"])
 def test_elements_match_the_reference_reader(pairs, kind):
-    names = [name for name in NAMES if (name.partition(".")[0] == kind) == (kind in TREES)]
-    names = [name for name in names if kind in TREES or name.partition(".")[0] not in TREES]
+    firsts = {name: name.partition(".")[0] for name in NAMES}
+    names = [name for name, tree in firsts.items() if (tree if tree in TREES else "pair") == kind]
     assert names
     for read, reader in pairs:
         for name in names:
@@ -168,13 +168,8 @@ def test_only_guide_elements_read_guides():
 @pytest.mark.parametrize("rounded", [False, True])
 def test_scores_sum_the_weights_of_the_kept_templates(rounded):
     rng = np.random.default_rng(1)
-    templates = [
-        ["l.tag", "r.tag"],
-        ["r1.word"],
-        ["r.word", "distance"],
-        ["edge", "l.tag"],
-        ["l.word"],
-    ]
+    names = ["l.tag r.tag", "r1.word", "r.word distance", "edge l.tag", "l.word"]
+    templates = [template.split() for template in names]
     weights = rng.normal(size=(256, 2)).astype(np.float32)
     scorer = arc_scorer(templates, 256, round_averages(weights) if rounded else weights)
     assert sorted(scorer.beyond.templates.numbers.tolist()) == [1, 3]

@@ -120,11 +120,8 @@ def arcs_read():
 @pytest.mark.parametrize("word", [*WORDS, "arc"])
 def test_elements_match_the_reference_reader(arcs_read, word):
     firsts = [name.partition(".")[0] for name in NAMES]
-    columns = [
-        i
-        for i, first in enumerate(firsts)
-        if first == word or (word == "arc" and first not in WORDS)
-    ]
+    kinds = [first if first in WORDS else "arc" for first in firsts]
+    columns = [i for i, kind in enumerate(kinds) if kind == word]
     assert columns
     for read, expected in arcs_read:
         assert [read[i] for i in columns] == [expected[i] for i in columns]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import spacy
+from plain_parser import random_sentence
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -31,17 +32,14 @@ def model(arcs=("l.tag",)):
     return found
 
 
-def columns_of(doc, arcs=("l.tag",)):
-    sentences, _ = model(arcs).read_docs([doc])
+def columns_of(doc):
+    sentences, _ = model().read_docs([doc])
     return dict(zip(SYMBOLS, sentences.symbols.T, strict=True)), sentences
 
 
 def test_words_have_equal_symbols_only_if_equal():
-    doc = Doc(
-        Vocab(),
-        words=["dog", "The", "the", "Dog", "dog", "xyz"],
-        tags=["NN", "DT", "DT", "NN", "", "XX"],
-    )
+    words, tags = ["dog", "The", "the", "Dog", "dog", "xyz"], ["NN", "DT", "DT", "NN", "", "XX"]
+    doc = Doc(Vocab(), words=words, tags=tags)
     column, sentences = columns_of(doc)
     word = column["word"].tolist()
     assert word[0] == word[4] != word[2]
@@ -67,56 +65,27 @@ def test_symbols_do_not_depend_on_documents_read_before():
 
 
 def test_sentences_begin_at_preset_boundaries():
-    doc = Doc(
-        spacy.blank("en").vocab,
-        words=["dog", "dog", " ", "dog", "dog"],
-        sent_starts=[1, 0, 0, 1, 0],
-    )
+    words, starts = ["dog", "dog", " ", "dog", "dog"], [1, 0, 0, 1, 0]
+    doc = Doc(spacy.blank("en").vocab, words=words, sent_starts=starts)
     assert columns_of(doc)[1].offsets.tolist() == [0, 2, 4]
 
 
 # Guides
 
 
-def random_guides(lengths, seed=0):
-    """Random guides of sentences."""
-    rng = np.random.default_rng(seed)
-    guides = no_guides(sum(lengths))
-    word = 0
-    for n in lengths:
-        for position in range(n):
-            heads = [NONE, *(head for head in range(n) if head != position)]
-            chosen = rng.permutation(heads)[: rng.integers(0, HEADS + 1)]
-            m = len(chosen)
-            guides.heads[word, :m] = chosen
-            guides.head_probability[word, :m] = (
-                np.sort(rng.dirichlet(np.ones(m + 1))[:m])[::-1] if m else 0.0
-            )
-            guides.head_labels[word, :m] = np.where(chosen == NONE, NONE, rng.integers(-1, 2, m))
-            guides.tags[word], guides.tag_probability[word] = rng.permutation(3), [0.6, 0.3, 0.1]
-            word += 1
-    return guides, np.cumsum([0, *lengths])
-
-
 def test_expected_children_sum_head_probabilities_on_each_side():
-    guides, offsets = random_guides([5, 1, 8, 2])
-    heads, probability, labels, expected = guide_rows(guides, offsets)
-    again = np.zeros_like(expected)
-    for start, end in zip(offsets, offsets[1:]):
-        for child in range(end - start):
-            for rank in range(HEADS):
-                head = guides.heads[start + child, rank]
-                if head != NONE:
-                    again[start + head, int(child > head)] += guides.head_probability[
-                        start + child, rank
-                    ]
-    np.testing.assert_allclose(expected, again, atol=1e-6)
-    assert np.array_equal(probability, guides.head_probability)
-    assert np.array_equal(labels, guides.head_labels)
-    known = guides.head_probability > 0.0
-    assert np.array_equal(heads[known], guides.heads[known])
+    lengths, rng = [5, 1, 8, 2], np.random.default_rng(0)
+    sentences = [random_sentence(n, rng, guide=HEADS) for n in lengths]
+    _, heads, probability, labels, expected = map(np.concatenate, zip(*sentences, strict=True))
     # An entry without probability is no head, not even ROOT.
-    assert np.all(heads[~known] < NONE)
+    assert np.array_equal(heads < NONE, probability == 0.0)
+    assert np.any(heads < NONE)
+    given = no_guides(sum(lengths))._replace(
+        heads=np.maximum(heads, NONE), head_probability=probability, head_labels=labels
+    )
+    *rows, children = guide_rows(given, np.cumsum([0, *lengths]))
+    assert all(map(np.array_equal, rows, (heads, probability, labels)))
+    np.testing.assert_allclose(children, expected, atol=1e-6)
 
 
 def test_no_children_are_expected_without_a_guide():
@@ -126,21 +95,18 @@ def test_no_children_are_expected_without_a_guide():
 
 
 def test_guide_symbols_encode_head_side_confidence_label_and_tag():
-    heads = [[1, NONE], [NONE, 0], [0, 1], [NONE, NONE]]
+    shares = [[0.99, 0.01], [0.6, 0.4], [0.3, 0.1], [0.0, 0.0]]
     guides = Guides(
-        heads=np.array(heads, dtype=np.int32),
-        head_probability=np.array(
-            [[0.99, 0.01], [0.6, 0.4], [0.3, 0.1], [0.0, 0.0]], dtype=np.float32
-        ),
+        heads=np.array([[1, NONE], [NONE, 0], [0, 1], [NONE, NONE]], dtype=np.int32),
+        head_probability=np.array(shares, dtype=np.float32),
         head_labels=np.array([[1, NONE], [NONE, 0], [NONE, 0], [NONE, NONE]], dtype=np.int32),
         tags=np.array([[2], [1], [NONE], [NONE]], dtype=np.int32),
         tag_probability=np.array([[1.0], [1.0], [0.0], [0.0]], dtype=np.float32),
     )
     own = model(("l.guide.head",))
     assert own.is_guided
-    found = own.encode(
-        ["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), guides
-    )
+    words = ["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4])
+    found = own.encode(*words, guides)
     head, label, tag = found.symbols[:, len(SYMBOLS) :].T
     # A confident head to the right, a less confident root, an unsure head to the left, and none.
     assert len(set(head.tolist())) == 4
@@ -148,12 +114,9 @@ def test_guide_symbols_encode_head_side_confidence_label_and_tag():
     assert NULL not in head[:3]
     assert label.tolist() == [3, 1, 1, 1]
     assert tag.tolist() == [4, 3, 1, 1]
-    surer = guides._replace(
-        head_probability=np.array([[0.99, 0], [0.99, 0], [0.99, 0], [0, 0]], dtype=np.float32)
-    )
-    again = own.encode(
-        ["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), surer
-    ).symbols
+    shares = [[0.99, 0], [0.99, 0], [0.99, 0], [0, 0]]
+    surer = guides._replace(head_probability=np.array(shares, dtype=np.float32))
+    again = own.encode(*words, surer).symbols
     assert (again[:, len(SYMBOLS)] != head).tolist() == [False, True, True, False]
 
 

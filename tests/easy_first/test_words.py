@@ -23,11 +23,10 @@ from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
 @pytest.fixture
 def vocabulary():
-    sentences = [
-        (["the", "dog", "The", "the", "a", "Kim", "Kim", "a"], [0, 1, 0, 0, 0, 2, 2, 1])
-    ] * 3
+    words = ["the", "dog", "The", "the", "a", "Kim", "Kim", "a"]
+    sentences = [*[(words, [0, 1, 0, 0, 0, 2, 2, 1])] * 3, (["axolotl"], [1])]
     settings = VocabularySettings(universal_unknown_words(), open_class_below=0)
-    return Vocabulary.collect([*sentences, (["axolotl"], [1])], ["D", "N", "P"], settings)
+    return Vocabulary.collect(sentences, ["D", "N", "P"], settings)
 
 
 def classifier(vocabulary, attributes, task=TAGS):
@@ -39,9 +38,8 @@ def classifier(vocabulary, attributes, task=TAGS):
 
 
 def rows(vocabulary, forms, attributes, task=TAGS):
-    symbols, kind = classifier(vocabulary, attributes, task).encode(
-        forms, np.arange(len(forms)), {}
-    )
+    model = classifier(vocabulary, attributes, task)
+    symbols, kind = model.encode(forms, np.arange(len(forms)), {})
     return symbols.T.tolist(), kind.tolist()
 
 
@@ -73,24 +71,22 @@ def test_a_reading_lists_the_features_that_read_an_outcome():
 
 
 def test_affixes_and_shapes_are_read_from_the_form():
-    assert (
-        spelling("Running")["suffix3"]
-        == spelling("SINGING")["suffix3"]
-        != spelling("runner")["suffix3"]
-    )
-    assert spelling("Unable")["prefix2"] == spelling("under")["prefix2"]
-    assert spelling("sing")["suffix5"] == spelling("dog")["prefix5"] == 0
-    assert (
-        spelling("McDonald's")["shape"]
-        == spelling("McAllister's")["shape"]
-        != spelling("Mcdonald's")["shape"]
-    )
-    assert spelling("1999")["shape"] == spelling("42")["shape"] != spelling("4")["shape"]
-    cases = [spelling(form)["case"] for form in ("...", "USA", "I", "Kim", "iPod", "dog")]
-    assert len(set(cases)) == 6
-    assert [spelling(form)["digits"] for form in ("dog", "x2", "42")] == [0, 1, 2]
-    assert [spelling(form)["hyphen"] for form in ("dog", "part-time")] == [0, 1]
-    assert [spelling(form)["length"] for form in ("dog", "a" * 8, "a" * 9)] == [3, 8, 8]
+    def read(name, *forms):
+        return [spelling(form)[name] for form in forms]
+
+    for name, first, same, other in (
+        ("suffix3", "Running", "SINGING", "runner"),
+        ("prefix2", "Unable", "under", "able"),
+        ("shape", "McDonald's", "McAllister's", "Mcdonald's"),
+        ("shape", "1999", "42", "4"),
+    ):
+        one, two, three = read(name, first, same, other)
+        assert one == two != three
+    assert read("suffix5", "sing") == read("prefix5", "dog") == [0]
+    assert len(set(read("case", "...", "USA", "I", "Kim", "iPod", "dog"))) == 6
+    assert read("digits", "dog", "x2", "42") == [0, 1, 2]
+    assert read("hyphen", "dog", "part-time") == [0, 1]
+    assert read("length", "dog", "a" * 8, "a" * 9) == [3, 8, 8]
 
 
 def test_rare_words_are_read_as_their_class(vocabulary):
@@ -106,9 +102,9 @@ def test_capitalized_words_are_looked_up_in_lower_case(vocabulary):
 
 
 def test_the_caller_passes_symbols_of_the_context(vocabulary):
-    symbols, kind = classifier(vocabulary, ["space", "word"], STARTS).encode(
-        ["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)}
-    )
+    more = {"space": np.array([4, 2], dtype=np.int32)}
+    model = classifier(vocabulary, ["space", "word"], STARTS)
+    symbols, kind = model.encode(["the"], np.array([0, 0]), more)
     assert symbols[:, 0].tolist() == [4, 2]
     assert kind.tolist() == [0, 0]
 

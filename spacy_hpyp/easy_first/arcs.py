@@ -33,15 +33,9 @@ import numpy as np
 
 from ..compiled import NONE, fetch, jitable, struct
 from ..text.elements import CLASS_ATTRIBUTES
+from . import perceptron
 from .partial_trees import CHILDREN, END, FIELDS, FIRST, HEAD, LEFT_SHARE, WHOLE, bit_of
-from .perceptron import (
-    Rounded,
-    Sparse,
-    Templates,
-    check_templates,
-    compile_templates,
-    find_features,
-)
+from .perceptron import Rounded, Sparse, Templates, find_features
 
 #: The symbols of a word, in the order of their columns; a guide adds the second group.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
@@ -179,10 +173,10 @@ def new_scorer(
     templates: Sequence[Sequence[str]], known: Mapping[str, Element], task: str
 ) -> Scorer:
     """Compile templates of the known elements (see `check_templates`), without weights."""
-    check_templates(templates, known, task)
+    perceptron.check_templates(templates, known, task)
 
     def reading(numbers: Sequence[int]) -> Reading:
-        names, compiled = compile_templates(templates, numbers)
+        names, compiled = perceptron.compile_templates(templates, numbers)
         rows = [known[name] for name in names]
         return Reading(np.array(rows, dtype=np.int32).reshape(-1, 4), compiled)
 

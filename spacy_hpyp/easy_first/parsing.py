@@ -383,9 +383,7 @@ def _parse_some(arc_scorer, label_scorer, sentences, chosen, states, trees):
 def parse_beam(
     arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam (`width` states)
-    of sentence `i`, the best first.
-    """
+    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam, best first."""
     sentence = sentence_of(sentences, i)
     states = new_states(arc_scorer, len(sentence.symbols), width)
     first, size = search(arc_scorer, sentence, states)

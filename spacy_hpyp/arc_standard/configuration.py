@@ -16,14 +16,14 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
 
-# Columns of a record. Other modules write `column.TAG` and so on, because tags and words are also
-# distributions.
+# Columns of a record. Other modules write `column.TAG` or `system.TAG`, because tags and words are
+# also distributions.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
 POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(
     8, 16
 )
 FIELDS = 16
-_FEW = 1024
+_FEW = 1022
 # Columns that refer to earlier records.
 _REFERENCES = (LEFT, RIGHT, BELOW, PREVIOUS, LAST, SECOND_LEFT, SECOND_RIGHT)
 
@@ -46,20 +46,10 @@ DIRECTIONS = 4
 
 
 @jitable
-def left_arc(label):
-    """The action that makes the second item a dependent of the top item."""
-    return FIRST_ARC + 2 * label
-
-
-@jitable
-def right_arc(label):
-    """The action that makes the top item a dependent of the second item."""
-    return FIRST_ARC + 2 * label + 1
-
-
-@jitable
 def arc_of(direction, label):
-    """The arc action of a direction, `LEFT_ARCS` or `RIGHT_ARCS`, and a label."""
+    """The arc action of a direction and a label: one of `LEFT_ARCS` makes the second item a
+    dependent of the top item, one of `RIGHT_ARCS` the top item one of the second item.
+    """
     return FIRST_ARC + 2 * label + direction - LEFT_ARCS
 
 
@@ -99,20 +89,15 @@ def action_count(labels):
 
 
 @jitable
-def new_records():
-    """Make room for the first records (int32[*, 16])."""
-    return np.empty((_FEW, FIELDS), dtype=np.int32)
-
-
-@jitable
-def begin(records):
-    """Write the records that every derivation starts from. Returns how many there are."""
+def new_records(steps=_FEW):
+    """Return the first two records (int32[2 + steps, 16]), with room for so many transitions."""
+    records = np.empty((FIRST_RECORD + steps, FIELDS), dtype=np.int32)
     records[NOWHERE] = 0
     records[ROOT] = 0
     records[ROOT, TAG] = ROOT_SYMBOL
     records[ROOT, WORD] = ROOT_SYMBOL
     records[ROOT, DEPTH] = 1
-    return FIRST_RECORD
+    return records
 
 
 @jitable
@@ -132,9 +117,7 @@ def shift(records, used, top, tag, word):
 
 @jitable
 def reduce(records, used, top, action):
-    """Attach one of the two top items to the other, or the last item to ROOT. Writes record
-    `used`.
-    """
+    """Attach one of the top items to the other, or the last one to ROOT. Writes record `used`."""
     second = records[top, BELOW]
     record = records[used]
     if action == END:
@@ -222,11 +205,8 @@ def tree_of(actions, heads, labels):
 
 @jitable
 def compact(records, used, tops):
-    """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how
-    many are left.
-    """
-    # A record refers only to records of its own derivation, so none is missing then. The order
-    # stays the same.
+    """Keep the records of the derivations of `tops`, in order. Returns how many; updates `tops`."""
+    # A record refers only to records of its own derivation, so none is missing then.
     place = np.zeros(used, dtype=np.int32)
     place[ROOT] = ROOT
     for top in tops:

@@ -87,8 +87,6 @@ def compile_contexts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Translate context lists of a distribution into arrays.
 
-    experts (Sequence[Sequence[str]]): Element names of each expert, most important first.
-    distribution (str): Its name, as in `DISTRIBUTIONS`.
     gates (Sequence[str]): Names of elements that are read besides.
     RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts,
         depth]), positions in the context row, -1 past the end; and the positions of the gates

@@ -32,7 +32,7 @@ from .distributions import Distributions
 from .future_cost import future_costs
 from .particle_filter import log_sum, search_block
 from .posterior import choose, find_guides, find_marginals, highest, read_parse, read_posterior
-from .proposals import Task, new_task
+from .proposals import new_task
 from .search import Search
 
 # The number of particles for a quick test whether two sentences may be one, and the difference in
@@ -53,18 +53,6 @@ def only(blocks: Blocks, block: int) -> Blocks:
     return Blocks(*(part[start:end] for part in blocks[:3]), np.array([0, end - start]))
 
 
-def decode_block(task: Task, block: int, parses: Parses, records: np.ndarray) -> np.ndarray:
-    """Decode a block into `parses` and `task.sums`; with `search.apart` only into the latter.
-
-    RETURNS (int32[*, 16]): The records, for the next block.
-    """
-    records, beam = search_block(task, block, records, UNUSED)
-    if not task.search.apart:
-        start, end = task.blocks.offsets[block : block + 2].tolist()
-        _read(task.search, records, beam, parses, start, end)
-    return records
-
-
 @jit
 def _read(search, records, beam, parses, start, end):
     """Read the parse of words `start` to `end` - 1 off a final beam."""
@@ -79,12 +67,6 @@ def _read(search, records, beam, parses, start, end):
     find_marginals(posterior, heads, tags, p_heads, p_tags)
     if search.guides:
         find_guides(posterior, parses.guides, start)
-
-
-def decode_all(task: Task) -> Posterior:
-    """Return all derivations of the final beam of the only block (Posterior)."""
-    records, beam = search_block(task, 0, new_records(), UNUSED)
-    return read_posterior(records, beam, len(task.outcomes), task.search.temperature)
 
 
 def decode(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
@@ -123,9 +105,8 @@ def segment(
     """
     search = search._replace(marginals=False, consensus=False, guides=False)
     if search.future_cost > 0.0:
-        search = search._replace(
-            particles=max(search.particles, min(_TIMES * search.particles, _MANY))
-        )
+        most = max(search.particles, min(_TIMES * search.particles, _MANY))
+        search = search._replace(particles=most)
     parses = _decode(parser, blocks, search, threads, np.flatnonzero(_is_open(blocks)))
     return cut(blocks, parses.heads), parses
 
@@ -135,21 +116,20 @@ def posteriors(
 ) -> tuple[Blocks, list[Posterior]]:
     """Return the sentences of blocks, and all parses of each that are left in the end."""
     sentences, _ = segment(parser, blocks, search, threads)
-    return sentences, _decode_all(parser, sentences, search, threads)
+    return sentences, decode_all(parser, sentences, search, threads)
 
 
 def mixture(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
-    """Return all parses of each sentence, and of plausible pairs of sentences as one, that are left
-    in the end. The weights of each word sum up to 1.
+    """Return all parses, left in the end, of each sentence and of plausible pairs of sentences as
+    one. The weights of each word sum up to 1.
     """
     sentences, found = posteriors(parser, blocks, search, threads)
     places = np.split(np.arange(len(blocks.tags)), sentences.offsets[1:-1])
     alone = [
         Share(place, posterior, np.ones(len(place))) for place, posterior in zip(places, found)
     ]
-    shares = alone + _pairs(
-        parser, blocks, sentences, np.array(list(map(_evidence, found))), search, threads
-    )
+    evidence = np.array([log_sum(posterior.log_weight) for posterior in found])
+    shares = alone + _pairs(parser, blocks, sentences, evidence, search, threads)
     total = np.zeros(len(blocks.tags))
     for words, _, weight in shares:
         total[words] += weight
@@ -157,9 +137,7 @@ def mixture(parser: Distributions, blocks: Blocks, search: Search, threads: int 
 
 
 def cut(blocks: Blocks, heads: np.ndarray) -> Blocks:
-    """Cut blocks where sentences have been found to begin, by heads (int32[tokens]) as in
-    `Parses`.
-    """
+    """Cut blocks where sentences begin by their heads (int32[tokens], as in `Parses`)."""
     roots = np.where(heads == NONE, np.arange(len(heads)), heads + block_starts(blocks.offsets))
     while np.any(roots[roots] != roots):
         roots = roots[roots]
@@ -207,7 +185,10 @@ def _decode(
     def decode_hand(hand: np.ndarray) -> None:
         task, records = new_task(parser, blocks, search, parses, heuristic), new_records()
         for block in hand.tolist():
-            records = decode_block(task, block, parses, records)
+            records, beam = search_block(task, block, records, UNUSED)
+            if not search.apart:
+                start, end = blocks.offsets[block : block + 2].tolist()
+                _read(search, records, beam, parses, start, end)
 
     if len(hands) == 1:
         decode_hand(hands[0])
@@ -217,11 +198,15 @@ def _decode(
     return parses
 
 
-def _decode_all(
-    parser: Distributions, blocks: Blocks, search: Search, threads: int
+def decode_all(
+    parser: Distributions, blocks: Blocks, search: Search, threads: int = 1
 ) -> list[Posterior]:
+    """Return all derivations of the final beam of each block."""
+
     def decode_one(i: int) -> Posterior:
-        return decode_all(new_task(parser, only(blocks, i), search))
+        task = new_task(parser, only(blocks, i), search)
+        records, beam = search_block(task, 0, new_records(), UNUSED)
+        return read_posterior(records, beam, len(task.outcomes), search.temperature)
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(decode_one, range(len(blocks.offsets) - 1)))
@@ -235,9 +220,7 @@ def _doubt_boundaries(
     search: Search,
     threads: int,
 ) -> None:
-    """Let the probabilities of heads and tags be means over one sentence and two, as in
-    `mixture`.
-    """
+    """Average the probabilities of heads and tags over one sentence and two, as in `mixture`."""
     evidence = np.add.reduceat(parses.log_probability, sentences.offsets[:-1])
     total = np.ones(len(parses.heads))
     starts = block_starts(sentences.offsets)
@@ -266,9 +249,7 @@ def _pairs(
     search: Search,
     threads: int,
 ) -> list[Share]:
-    """Neighbouring sentences as one, where that is plausible, with the odds against their being
-    two.
-    """
+    """Return plausible pairs of neighbours as one sentence, with the odds against two."""
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     both = evidence[left] + evidence[left + 1]
     few = search._replace(
@@ -280,32 +261,18 @@ def _pairs(
         is_plausible = np.add.reduceat(quick, pairs.offsets[:-1]) > both - _IMPLAUSIBLE
         left, both = left[is_plausible], both[is_plausible]
     pairs, words = _joined(sentences, left)
-    found = _decode_all(parser, pairs, search, threads)
-    # Raised to the power of 1 / temperature, like all weights.
-    odds = [
-        np.exp(min((_evidence(posterior) - two) / search.temperature, _CERTAIN))
-        for posterior, two in zip(found, both)
-    ]
-    return [
-        Share(place, posterior, np.full(len(place), ratio))
-        for place, posterior, ratio in zip(np.split(words, pairs.offsets[1:-1]), found, odds)
-    ]
-
-
-def _evidence(posterior: Posterior) -> float:
-    return log_sum(posterior.log_weight)
+    found = decode_all(parser, pairs, search, threads)
+    shares = []
+    for place, posterior, two in zip(np.split(words, pairs.offsets[1:-1]), found, both):
+        # Raised to the power of 1 / temperature, like all weights.
+        log_odds = (log_sum(posterior.log_weight) - two) / search.temperature
+        shares.append(Share(place, posterior, np.full(len(place), np.exp(min(log_odds, _CERTAIN)))))
+    return shares
 
 
 def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:
-    """Sentences and their right neighbours as one sentence each, and the place of each word in
-    `sentences`.
-    """
+    """Join sentences to their right neighbours. Returns also their words' places in `sentences`."""
     starts, ends = sentences.offsets[left], sentences.offsets[left + 2]
     words = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, starts, ends)])
-    pairs = Blocks(
-        words=sentences.words[words],
-        tags=sentences.tags[words],
-        may_start=np.zeros(len(words), dtype=bool),
-        offsets=offsets_of(ends - starts),
-    )
-    return pairs, words
+    columns = sentences.words[words], sentences.tags[words], np.zeros(len(words), dtype=bool)
+    return Blocks(*columns, offsets_of(ends - starts)), words

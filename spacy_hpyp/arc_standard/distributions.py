@@ -3,7 +3,7 @@ words (B&B section 3.1), and their events in derivations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,20 +13,7 @@ from ..compiled import NONE, jitable, struct
 from ..hpyp.gibbs import enter_event, new_events, read_events
 from ..hpyp.pool import Conditional, Weights
 from ..text.elements import contexts_without_classes
-from . import configuration as column
-from .configuration import (
-    FIELDS,
-    FIRST_ARC,
-    FIRST_RECORD,
-    POSSIBLE,
-    ROOT,
-    SHIFT,
-    begin,
-    class_of,
-    execute,
-    kind_of,
-    label_of,
-)
+from . import configuration as system
 from .contexts import compile_contexts, read_context
 from .oracle import static_oracle
 
@@ -62,29 +49,22 @@ class ContextLists:
 class Distributions(NamedTuple):
     """The distributions that generate a sentence, and the words and tags as they know them.
 
-    transition, label, tag, word (Pool): Frozen, or while they learn.
-    tag_offsets (int64[words + 1]): The first candidate tag of each word.
-    candidate_tags (int32[*]): The tags that each word may have, likely ones first.
-    outcomes (int32[words]): The words as outcomes. This and what follows is for decoding only.
-    p_word_given_tag (float64[candidates]): p(word | tag) for each candidate tag without further
-        context, times `p_observed`.
-    chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
-    observed (int32[words]): The rows of `p_observed`.
-    p_observed (float64[*, tags]): The probability of other observations; 1 in the first row, for
-        words without any.
+    The four are pools, frozen or while they learn. What has a default is for decoding only:
+    `p_word_given_tag` holds p(word | tag) for each candidate tag without further context, times
+    `p_observed`, the probability of other observations.
     """
 
     transition: Any
     label: Any
     tag: Any
     word: Any
-    tag_offsets: np.ndarray
-    candidate_tags: np.ndarray
-    outcomes: np.ndarray = np.empty(0, np.int32)
-    p_word_given_tag: np.ndarray = np.empty(0)
-    chain: np.ndarray = np.empty((0, 0))
-    observed: np.ndarray = np.empty(0, np.int32)
-    p_observed: np.ndarray = np.empty((0, 0))
+    tag_offsets: np.ndarray  # int64[words + 1]: the first candidate tag of each word
+    candidate_tags: np.ndarray  # int32[*]: the tags that each word may have, likely ones first
+    outcomes: np.ndarray = np.empty(0, np.int32)  # int32[words]: the words as outcomes
+    p_word_given_tag: np.ndarray = np.empty(0)  # float64[candidates]
+    chain: np.ndarray = np.empty((0, 0))  # float64[tags + 1, tags]: see `tag_chain`; may be empty
+    observed: np.ndarray = np.empty(0, np.int32)  # int32[words]: rows of `p_observed`
+    p_observed: np.ndarray = np.empty((0, 0))  # float64[*, tags]: the first row is 1, for no others
 
 
 def with_weights(
@@ -99,12 +79,16 @@ def with_weights(
 
 
 @jitable
-def event_of(distribution, factored, depth, action, tag, word):
+def pools_of(model):
+    """Return the four pools of a model, in the order of `DISTRIBUTIONS`."""
+    return model.transition, model.label, model.tag, model.word
+
+
+@jitable
+def event_of(distribution, factored, records, top, action, tag, word):
     """Return the event of one distribution in the execution of an action.
 
-    distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
-    factored (bool): Whether an action is a direction and a label.
-    depth (int): Of the stack before the action, with ROOT.
+    top (int): The configuration before the action.
     tag, word (int): The tag and word (an outcome) that a shift generates.
     RETURNS (tuple[int, int, int]): `known` for `read_context`; the kind of the context, see
         `Pool.possible`; and the outcome, `NONE` if nothing is generated.
@@ -114,15 +98,16 @@ def event_of(distribution, factored, depth, action, tag, word):
         # In a factored model, a forced shift is not an event.
         if not factored:
             outcome = np.int64(action)
-        elif depth >= 2:
-            kind, outcome = np.int64(kind_of(depth)), np.int64(class_of(action))
+        elif records[top, system.DEPTH] >= 2:
+            kind = np.int64(system.kind_of(records[top, system.DEPTH]))
+            outcome = np.int64(system.class_of(action))
     elif distribution == LABEL:
-        if factored and action >= FIRST_ARC:
-            known, outcome = np.int64(class_of(action)), np.int64(label_of(action))
+        if factored and action >= system.FIRST_ARC:
+            known, outcome = np.int64(system.class_of(action)), np.int64(system.label_of(action))
     elif distribution == TAG:
-        if action == SHIFT:
+        if action == system.SHIFT:
             outcome = np.int64(tag)
-    elif action == SHIFT:
+    elif action == system.SHIFT:
         known, outcome = np.int64(tag), np.int64(word)
     return known, kind, outcome
 
@@ -134,41 +119,39 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
     RAISES (ValueError): If a context element is invalid, see `compile_contexts`, or transitions or
         tags have no list.
     """
+    lists = {name: getattr(contexts, name) for name in DISTRIBUTIONS}
     if not is_classed:
-        contexts = replace(
-            contexts,
-            **{name: contexts_without_classes(getattr(contexts, name)) for name in DISTRIBUTIONS},
-        )
+        lists = {name: contexts_without_classes(experts) for name, experts in lists.items()}
     for name in ("transition", "tag"):
-        if not getattr(contexts, name):
+        if not lists[name]:
             raise ValueError(f"'{name}' needs at least one context list. It may be empty: [[]].")
     found = {}
     for name in DISTRIBUTIONS:
-        experts = tuple(tuple(expert) for expert in getattr(contexts, name))
-        mask = {"possible": POSSIBLE} if name == "transition" and contexts.label else {}
+        experts = tuple(tuple(expert) for expert in lists[name])
+        mask = {"possible": system.POSSIBLE} if name == "transition" and lists["label"] else {}
         gates = GATES[name] if mask or len(experts) > 1 else ()
-        elements, columns, places = compile_contexts(experts, name, gates)
-        # A word is shifted and attached; every other event belongs to one of the two.
-        events = 2 if name == "transition" else 1
-        rows = elements, columns, places
         found[name] = Conditional(
-            experts, *rows, mixed=name == "word", events_of_word=events, **mask
+            experts,
+            *compile_contexts(experts, name, gates),
+            mixed=name == "word",
+            # A word is shifted and attached; every other event belongs to one of the two.
+            events_of_word=2 if name == "transition" else 1,
+            **mask,
         )
     return found
 
 
 class Derivations(NamedTuple):
-    """Derivations of some sentences, one after the other: actions (int32[2 tokens]) and tags
-    (int32[tokens]).
-    """
+    """Derivations of some sentences, one after the other."""
 
-    actions: np.ndarray
-    tags: np.ndarray
+    actions: np.ndarray  # int32[2 tokens]
+    tags: np.ndarray  # int32[tokens]
 
 
 def static_derivations(sentences: Sentences) -> Derivations:
-    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is not a
-    projective tree with one root.
+    """Return the static oracle's derivations.
+
+    RAISES (ValueError): If a sentence is not a projective tree with one root.
     """
     actions = np.empty(2 * len(sentences.words), dtype=np.int32)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
@@ -180,15 +163,13 @@ def static_derivations(sentences: Sentences) -> Derivations:
 
 
 class Generated(NamedTuple):
-    """The events of one distribution (a number) in derivations of words (int32[tokens]), sentences
-    at `offsets` (int64[sentences + 1]); `factored` if an action is a direction and a label.
-    """
+    """The events of one distribution in derivations of sentences."""
 
-    distribution: int
-    factored: bool
-    words: np.ndarray
+    distribution: int  # `TRANSITION`, `LABEL`, `TAG` or `WORD`
+    factored: bool  # Whether an action is a direction and a label
+    words: np.ndarray  # int32[tokens]
     derivations: Derivations
-    offsets: np.ndarray
+    offsets: np.ndarray  # int64[sentences + 1]
 
 
 @read_events.register(Generated)
@@ -206,16 +187,15 @@ def events_of(pool, distribution, factored, words, tags, actions):
     events = new_events(pool, len(actions))
     if distribution == LABEL and not factored:
         return events
-    records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
-    top, used, shifted = ROOT, begin(records), 0
-    for action in actions:
-        word = min(shifted, len(words) - 1)
-        depth = records[top, column.DEPTH]
-        known, kind, dish = event_of(distribution, factored, depth, action, tags[word], words[word])
+    records, shifted = system.new_records(len(actions)), 0
+    for step, action in enumerate(actions):
+        top, word = system.ROOT + step, min(shifted, len(words) - 1)
+        known, kind, dish = event_of(
+            distribution, factored, records, top, action, tags[word], words[word]
+        )
         if dish != NONE:
             read_context(pool.elements, records, top, known, pool.scratch.context)
             enter_event(pool, events, kind, dish)
-        execute(records, used, top, action, tags[word], words[word])
-        shifted += action == SHIFT
-        top, used = used, used + 1
+        system.execute(records, top + 1, top, action, tags[word], words[word])
+        shifted += action == system.SHIFT
     return events

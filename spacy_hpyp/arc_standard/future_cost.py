@@ -20,6 +20,7 @@ from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit
 from ..hpyp.pool import Pool
 from ..hpyp.table import distribution
+from ..text.vocabulary import Vocabulary
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from .contexts import ELEMENTS
 from .distributions import Distributions
@@ -29,16 +30,16 @@ from .search import Search
 _BEGINS = 0.05
 
 
-def word_probabilities(
-    pool: Pool, tag_offsets: np.ndarray, candidate_tags: np.ndarray, outcomes: np.ndarray
-) -> np.ndarray:
+def word_probabilities(pool: Pool, vocabulary: Vocabulary) -> np.ndarray:
     """Return p(word | tag) for every word and candidate tag (float64[candidates]), by the first
     expert whose most important element is the tag; 1 if there is none.
     """
+    candidate_tags = vocabulary.candidate_tags
     found = np.ones(len(candidate_tags))
     expert = _expert_of(pool, "next.tag")
     if expert != NONE:
-        words = np.repeat(outcomes[: len(tag_offsets) - 1], np.diff(tag_offsets))
+        counts = np.diff(vocabulary.tag_offsets)
+        words = np.repeat(vocabulary.outcomes[: len(counts)], counts)
         tags = np.unique(candidate_tags)
         for tag, given_tag in zip(tags, _given_first(pool, expert, FIRST_SYMBOL + tags)):
             own = candidate_tags == tag

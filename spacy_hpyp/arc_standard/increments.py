@@ -15,24 +15,26 @@ or with labels that are not tried, is shared out among the rest by normalising.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from math import exp, log2
 from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import Blocks
+from ..annotation.arrays import Blocks, sentence_blocks
 from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..hpyp.pool import alphabet_of, find_shares
 from ..hpyp.table import distribution
+from ..memo import mixed
 from . import configuration as column
-from .configuration import ENDS, LEFT_ARCS, ROOT, SHIFT, class_of, new_records, reduce
+from .configuration import ENDS, ROOT, SHIFT, new_records, reduce
 from .contexts import read_context
 from .decoding import UNUSED, only
 from .distributions import Distributions
 from .likelihood import ask_all
 from .particle_filter import DERIVATION, append, log_sum, longer, particle_filter, unused_record
 from .posterior import read_parse
-from .proposals import Task, action_probabilities, best_arcs, new_task
+from .proposals import action_probabilities, best_arcs, new_task
 from .search import Search
 
 #: In place of a head: the word has no head yet.
@@ -54,70 +56,60 @@ _ROOM = 250_000_000
 class Increments(NamedTuple):
     """The states of a beam after each of the n words of a sentence.
 
-    size (int64[n]): How many derivations go on; arrays of K mean nothing behind them.
-    log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
-    analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number
-        have the same tags and arcs.
-    structure (float64[n, 3]): Expected values over the analyses after a word: words on the stack,
-        arcs attached since the word before, and the sum of their lengths in words.
-    entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the
-        distribution of what comes next, in bits.
-    heads, labels, tags (int32[n, K, n]): The arcs and tags of each, as in `Parses`, but `OPEN`
-        for a head not yet known; tags of later words mean nothing. Without rows unless asked for.
-    expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of
-        the next outcome (word or class), or in the last column of the end of the sentence. One row,
-        that of the last one, unless asked for.
+    heads, labels, tags: The arcs and tags of each derivation, as in `Parses`, but `OPEN` for a head
+        not yet known; tags of later words mean nothing. Without rows unless asked for.
+    structure: Expected values over the analyses after a word: words on the stack, arcs attached
+        since the word before, and the sum of their lengths in words.
+    entropy_next, expected: Before the first word and after each, the distribution of the next
+        outcome (word or class), or in the last column of the end of the sentence; and its entropy.
+        Unless asked for, one row of `expected`, the last one.
     """
 
-    size: np.ndarray
-    log_weight: np.ndarray
-    analysis: np.ndarray
-    structure: np.ndarray
-    entropy_next: np.ndarray
-    heads: np.ndarray
-    labels: np.ndarray
-    tags: np.ndarray
-    expected: np.ndarray
+    size: np.ndarray  # int64[n]: how many derivations go on; arrays of K mean nothing behind them
+    log_weight: np.ndarray  # float64[n, K]: log-probabilities of the prefix with each, in nats
+    analysis: np.ndarray  # uint64[n, K]: numbers, the same for the same tags and arcs
+    structure: np.ndarray  # float64[n, 3]
+    entropy_next: np.ndarray  # float64[n + 1], in bits
+    heads: np.ndarray  # int32[n, K, n]
+    labels: np.ndarray  # int32[n, K, n]
+    tags: np.ndarray  # int32[n, K, n]
+    expected: np.ndarray  # float64[n + 1, words + 1]
 
 
 @struct
 class Gathered(NamedTuple):
     """Weighted distributions of a pool's experts, to be added up: many configurations lead an
     expert to the same restaurant.
-
-    place (int64[slots]): The restaurant, `NONE` where a slot is free.
-    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): The context that
-        leads there, and its weight.
-    distribution (float64[alphabet]), used (int64[1]): Workspace, and how many slots are not free.
     """
 
-    place: np.ndarray
-    expert: np.ndarray
-    row: np.ndarray
-    weight: np.ndarray
-    distribution: np.ndarray
-    used: np.ndarray
+    place: np.ndarray  # int64[slots]: the restaurant, `NONE` where a slot is free
+    expert: np.ndarray  # int32[slots]
+    row: np.ndarray  # int32[slots, elements]: the context that leads there
+    weight: np.ndarray  # float64[slots]
+    distribution: np.ndarray  # float64[alphabet]: workspace
+    used: np.ndarray  # int64[1]: how many slots are not free
 
 
 @jit
 def _note_analyses(found, records, beam, word):
     """Enter the derivations that go on after a word."""
     found.size[word] = len(beam)
-    if len(found.heads) > 0:
-        found.heads[word] = OPEN
-        found.labels[word] = NONE
-    total = log_sum(beam["theta"])
-    for i in range(len(beam)):
-        record = beam[i].record
-        found.log_weight[word, i] = beam[i].theta
-        found.analysis[word, i] = _number_of(records, record)
-        weight = exp(beam[i].theta - total)
-        found.structure[word, 0] += weight * (beam[i].depth - 1)
-        _add_arcs(records, records[record, column.PREVIOUS], weight, found.structure[word])
+    total, n = log_sum(beam["theta"]), len(found.size)
+    parse = np.empty(3 * n, dtype=np.int32)
+    heads, labels, tags = parse[:n], parse[n : 2 * n], parse[2 * n :]
+    for i, d in enumerate(beam):
+        parse[:] = NONE
+        heads[:] = OPEN
+        read_parse(records, d.record, heads, labels, tags)
+        found.log_weight[word, i] = d.theta
+        found.analysis[word, i] = mixed(parse)
+        weight = exp(d.theta - total)
+        found.structure[word, 0] += weight * (d.depth - 1)
+        _add_arcs(records, records[d.record, column.PREVIOUS], weight, found.structure[word])
         if len(found.heads) > 0:
-            read_parse(
-                records, record, found.heads[word, i], found.labels[word, i], found.tags[word, i]
-            )
+            overwrite(found.heads[word, i], heads)
+            overwrite(found.labels[word, i], labels)
+            overwrite(found.tags[word, i], tags)
 
 
 @jitable
@@ -130,34 +122,6 @@ def _add_arcs(records, record, weight, structure):
         structure[1] += weight
         structure[2] += weight * abs(child - other)
         record = before
-
-
-@jitable
-def _number_of(records, record):
-    """A number for the tags and arcs of a derivation, the same in whatever order they came."""
-    number = np.uint64(0)
-    while record != ROOT:
-        before, action = records[record, column.PREVIOUS], records[record, column.ACTION]
-        if action == SHIFT:
-            word, head, what = records[record, column.POSITION], 0, records[record, column.TAG]
-        else:
-            word = records[before, column.POSITION]
-            head, what = records[records[before, column.BELOW], column.POSITION], action
-            if class_of(action) == LEFT_ARCS:
-                word, head = head, word
-        number += _mixed(word, head, what)
-        record = before
-    return number
-
-
-@jitable
-def _mixed(word, head, what):
-    """A number that depends on each bit of three others."""
-    mixed = np.uint64(0)
-    for part in (np.uint64(word), np.uint64(head), np.uint64(what)):
-        mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed
 
 
 @jit
@@ -252,17 +216,6 @@ def _add_up(pool, gathered, expected):
     gathered.used[0] = 0
 
 
-def follow_block(task: Task, ahead: Task, gathered: Gathered, found: Increments) -> None:
-    """Run Algorithm 1 on the only block, and `foresee` before the first word and after each."""
-    beam, records = np.empty(0, DERIVATION), new_records()
-    records, beam = particle_filter(task, 0, 0, 0, beam, records, UNUSED)
-    foresee(ahead, gathered, found, records, beam, 0)
-    for word in range(len(task.outcomes)):
-        records, beam = particle_filter(task, 0, word, word + 1, beam, records, UNUSED)
-        _note_analyses(found, records, beam, word)
-        foresee(ahead, gathered, found, records, beam, word + 1)
-
-
 def follow(
     model: Distributions, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
 ) -> list[Increments]:
@@ -306,14 +259,16 @@ def follow(
             np.empty(outcomes - 1),
             np.zeros(1, dtype=np.int64),
         )
-        ends = Blocks(
-            np.zeros(n + 1, dtype=np.int32),
-            np.full(n + 1, NONE, dtype=np.int32),
-            np.ones(n + 1, dtype=np.bool_),
-            np.array([0, n + 1]),
-        )
-        task = new_task(model, only(blocks, block), search)
-        follow_block(task, new_task(model, ends, wide), gathered, found)
+        ends = sentence_blocks([np.zeros(n + 1, dtype=np.int32)])
+        ends = ends._replace(may_start=np.ones(n + 1, dtype=np.bool_))
+        task, ahead = new_task(model, only(blocks, block), search), new_task(model, ends, wide)
+        beam, records = np.empty(0, DERIVATION), new_records()
+        # No word yet, and then the words one by one.
+        for first, last in [(0, 0), *pairwise(range(n + 1))]:
+            records, beam = particle_filter(task, 0, first, last, beam, records, UNUSED)
+            if last > 0:
+                _note_analyses(found, records, beam, first)
+            foresee(ahead, gathered, found, records, beam, last)
         return found
 
     with ThreadPoolExecutor(threads) as pool:

@@ -36,83 +36,37 @@ from math import log
 
 import numpy as np
 
-from ..annotation.arrays import Sentences
 from ..compiled import jit, jitable, overwrite
-from ..hpyp.gibbs import (
-    gibbs_step,
-    predict_event,
-    remove_event,
-    restore_event,
-    seat_event,
-    undo_seat_event,
-)
-from .distributions import LABEL, TAG, TRANSITION, WORD, Derivations, Distributions, events_of
-from .likelihood import forget_all, is_factored, new_workspace
-from .proposals import sampling_task
-from .sampling import sample_derivation
-
-# The number of a sentence's probabilities to cache while its derivation is drawn.
-_REMEMBERED = 256
-
-
-def visit_latent(
-    model: Distributions,
-    sentences: Sentences,
-    derivations: Derivations,
-    seated: np.ndarray,
-    rng: np.random.Generator,
-    totals: np.ndarray,
-    draws: np.ndarray,
-    *,
-    given_trees: bool,
-    particles: int,
-) -> int:
-    """Take a step for each of some sentences, in order: for its derivation, and then for its
-    customers.
-
-    model (Distributions): The pools while they learn, until more room is reserved.
-    derivations (Derivations): Overwritten with the new ones.
-    seated (bool[sentences]): Whether a sentence is seated with its derivation, or is added with it.
-    totals (float64[distributions]): The log-probability of the events of each is added, in nats.
-    draws (int64[2]): The numbers of changed proposals and of those that were accepted are added.
-    given_trees (bool): Whether only the order of the actions is latent.
-    particles (int): The number of particles that draw a derivation.
-    RETURNS (int): The number of sentences visited: fewer than there are if the next one was not
-        seated as it should be.
-    """
-    work = new_workspace(model, remembered=_REMEMBERED)
-    for number, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):
-        actions, tags = derivations.actions[2 * start : 2 * end], derivations.tags[start:end]
-        tree = (
-            (tags, sentences.heads[start:end], sentences.labels[start:end]) if given_trees else None
-        )
-        task = sampling_task(model, work, sentences.words[start:end], particles, tree)
-        if not _visit(task, Derivations(actions, tags), seated[number], rng, totals, draws):
-            return number
-    return len(seated)
+from ..hpyp import gibbs
+from .derivations import sample_derivation
+from .distributions import LABEL, TAG, TRANSITION, WORD, events_of, pools_of
+from .likelihood import is_factored, queries_of
 
 
 @jit
-def _visit(task, derivation, is_seated, rng, totals, draws):
-    """Take the steps for one sentence. Returns whether it was seated as it should be."""
+def visit_latent(task, derivation, is_seated, rng, totals, draws):
+    """Take a step for the derivation of a sentence, and then for its customers.
+
+    task (Task): The sentence, with the pools while they learn, see `sampling_task`.
+    derivation (Derivations): Of the only sentence; overwritten with the new one.
+    is_seated (bool): Whether the sentence is seated with its derivation, or is added with it.
+    totals (float64[distributions]): The log-probability of the events of each is added, in nats.
+    draws (int64[2]): The numbers of changed proposals and of those that were accepted are added.
+    RETURNS (bool): Whether the sentence was seated as it should be.
+    """
     if (
         is_seated
         and _can_return(task, derivation)
         and not _draw_again(task, derivation, rng, draws)
     ):
         return False
-    pools, events = _pools_of(task), _read_all(task, derivation)
+    pools, events = pools_of(task.model), _read_all(task, derivation)
     for i in range(len(pools)):
-        found, total = gibbs_step(pools[i], events[i], is_seated, rng)
+        found, total = gibbs.gibbs_step(pools[i], events[i], is_seated, rng)
         if not found:
             return False
         totals[i] += total
     return True
-
-
-@jitable
-def _pools_of(task):
-    return task.model.transition, task.model.label, task.model.tag, task.model.word
 
 
 @jitable
@@ -131,15 +85,11 @@ def _read_all(task, derivation):
 @jitable
 def _can_return(task, derivation):
     """Whether a new derivation can lead back to this one, whose tags have to be candidates."""
-    model = task.model
-    if len(task.gold.heads) > 0:
-        return True
-    for i in range(len(task.outcomes)):
-        word, found = task.outcomes[i], False
-        for candidate in range(model.tag_offsets[word], model.tag_offsets[word + 1]):
-            found = found or model.candidate_tags[candidate] == derivation.tags[i]
-        if not found:
-            return False
+    if len(task.gold.heads) == 0:
+        offsets = task.model.tag_offsets
+        for word, tag in zip(task.outcomes, derivation.tags):
+            if tag not in task.model.candidate_tags[offsets[word] : offsets[word + 1]]:
+                return False
     return True
 
 
@@ -151,11 +101,11 @@ def remove_weighing(pool, events, rng):
     """
     weight = 0.0
     for i in range(events.count[0] - 1, -1, -1):
-        if not remove_event(pool, events, i, rng):
+        if not gibbs.remove_event(pool, events, i, rng):
             return False, weight
-        weight += predict_event(pool, events, i)
+        weight += gibbs.predict_event(pool, events, i)
     for i in range(events.count[0]):
-        weight -= predict_event(pool, events, i)
+        weight -= gibbs.predict_event(pool, events, i)
     return True, weight
 
 
@@ -164,19 +114,17 @@ def add_weighing(pool, events, rng):
     """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of it."""
     weight = 0.0
     for i in range(events.count[0]):
-        weight -= predict_event(pool, events, i)
+        weight -= gibbs.predict_event(pool, events, i)
     for i in range(events.count[0]):
-        weight += predict_event(pool, events, i)
-        seat_event(pool, events, i, rng)
+        weight += gibbs.predict_event(pool, events, i)
+        gibbs.seat_event(pool, events, i, rng)
     return weight
 
 
 @jitable
 def _draw_again(task, derivation, rng, draws):
-    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it
-    should be.
-    """
-    pools, old_events, old_weight = _pools_of(task), _read_all(task, derivation), 0.0
+    """Take a Metropolis-Hastings step. Returns whether the sentence was seated as it should be."""
+    pools, old_events, old_weight = pools_of(task.model), _read_all(task, derivation), 0.0
     old = task.retained
     overwrite(old.actions, derivation.actions)
     overwrite(old.tags, derivation.tags)
@@ -185,32 +133,25 @@ def _draw_again(task, derivation, rng, draws):
         if not found:
             return False
         old_weight += weight
-    forget_all(task.work)
+    # The seating has changed.
+    for query in queries_of(task.work):
+        query.memo.fingerprint[:] = 0
     sample_derivation(task, rng, derivation.actions, derivation.tags)
-    if np.array_equal(derivation.actions, old.actions) and np.array_equal(
-        derivation.tags, old.tags
-    ):
-        _restore(pools, old_events)
-        return True
-    draws[0] += 1
-    new_events, new_weight = _read_all(task, derivation), 0.0
+    is_equal = np.array_equal(derivation.actions, old.actions)
+    if not (is_equal and np.array_equal(derivation.tags, old.tags)):
+        draws[0] += 1
+        new_events, new_weight = _read_all(task, derivation), 0.0
+        for i in range(len(pools)):
+            new_weight += add_weighing(pools[i], new_events[i], rng)
+        if log(1.0 - rng.random()) < new_weight - old_weight:
+            draws[1] += 1
+            return True
+        overwrite(derivation.actions, old.actions)
+        overwrite(derivation.tags, old.tags)
+        for i in range(len(pools)):
+            for number in range(new_events[i].count[0] - 1, -1, -1):
+                gibbs.undo_seat_event(pools[i], new_events[i], number)
     for i in range(len(pools)):
-        new_weight += add_weighing(pools[i], new_events[i], rng)
-    if log(1.0 - rng.random()) < new_weight - old_weight:
-        draws[1] += 1
-        return True
-    overwrite(derivation.actions, old.actions)
-    overwrite(derivation.tags, old.tags)
-    for i in range(len(pools)):
-        for number in range(new_events[i].count[0] - 1, -1, -1):
-            undo_seat_event(pools[i], new_events[i], number)
-    _restore(pools, old_events)
+        for number in range(old_events[i].count[0]):
+            gibbs.restore_event(pools[i], old_events[i], number)
     return True
-
-
-@jitable
-def _restore(pools, events):
-    """Restore the events of a sentence that have been removed."""
-    for i in range(len(pools)):
-        for number in range(events[i].count[0]):
-            restore_event(pools[i], events[i], number)

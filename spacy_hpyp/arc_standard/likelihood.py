@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jitable, struct
-from ..hpyp.pool import alphabet_of, is_plain, predict, predict_one, workspace
+from ..hpyp.pool import alphabet_of, predict, predict_one, workspace
 from ..memo import Memo, new_memo, recall
-from . import configuration as column
 from .configuration import DIRECTIONS, SHIFT, action_count
 from .contexts import read_context
-from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions, event_of
+from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions, event_of, pools_of
 
 
 @struct
@@ -33,13 +32,12 @@ class Options(NamedTuple):
     outcome: np.ndarray  # int32[*]
     probability: np.ndarray  # float64[*]
     particles: np.ndarray  # int64[*]: how many particles take each
-    heuristic: np.ndarray  # float64[*]: the promise of a tag in nats, see `future_costs`; else 0
-    priority: np.ndarray  # float64[*]: workspace
+    priority: np.ndarray  # float64[*]: the probability, times a tag's promise relative to the best
 
 
 @struct
 class Workspace(NamedTuple):
-    """Workspace of one thread. When the seating changes, drop its results with `forget_all`."""
+    """Workspace of one thread. When the seating changes, clear the fingerprints of its memos."""
 
     transition: Query
     label: Query
@@ -53,39 +51,26 @@ class Workspace(NamedTuple):
 
 
 def new_workspace(
-    model: Distributions,
-    labels: int = 1,
-    tags: int = 1,
-    *,
-    remembered: int,
-    options: int | None = None,
+    model: Distributions, labels: int = 1, tags: int = 1, *, remembered: int
 ) -> Workspace:
     """Make a workspace that fits a model.
 
     labels, tags (int): How many best labels of an arc and tags of a word are found.
     remembered (int): How many results are remembered for each distribution, a power of two.
-    options (int | None): How many options a derivation may have; all actions and tags by default.
     """
     actions, count = action_count(alphabet_of(model.label)), alphabet_of(model.tag)
-    factored, elements = len(model.transition.possible) > 0, len(model.word.elements)
-    size = max(actions, count) if options is None else options
+    size = max(actions, count)
     return Workspace(
-        transition=_new_query(
-            model.transition, remembered, DIRECTIONS * (1 if factored else labels)
-        ),
-        label=_new_query(model.label, remembered if factored else 1, labels),
-        tag=_new_query(model.tag, remembered, tags + 1, elements),
+        transition=_new_query(model.transition, remembered, DIRECTIONS * labels),
+        label=_new_query(model.label, remembered, labels),
+        tag=_new_query(model.tag, remembered, tags + 1, len(model.word.elements)),
         word=_new_query(model.word, remembered, 1),
         actions=np.empty(actions),
         best_action=np.empty((DIRECTIONS, labels), np.int32),
         best_probability=np.empty((DIRECTIONS, labels)),
         promise=np.empty(count),
         options=Options(
-            np.empty(size, np.int32),
-            np.empty(size),
-            np.empty(size, np.int64),
-            np.zeros(size),
-            np.empty(size),
+            np.empty(size, np.int32), np.empty(size), np.empty(size, np.int64), np.empty(size)
         ),
     )
 
@@ -96,12 +81,9 @@ def _new_query(pool: Any, remembered: int, outcomes: int, more: int = 0) -> Quer
 
 
 @jitable
-def forget_all(work):
-    """Forget all results: the seating has changed."""
-    work.transition.memo.fingerprint[:] = 0
-    work.label.memo.fingerprint[:] = 0
-    work.tag.memo.fingerprint[:] = 0
-    work.word.memo.fingerprint[:] = 0
+def queries_of(work):
+    """Return the four queries of a workspace, in the order of `DISTRIBUTIONS`."""
+    return work.transition, work.label, work.tag, work.word
 
 
 @jitable
@@ -129,42 +111,39 @@ def look_up(pool, records, top, known, kind, query):
 def action_probability(model, records, top, action, work):
     """Return p(action | configuration): if factored, of a direction and of the label given it."""
     nothing = np.int64(0)
-    probability = _probability(
-        model, TRANSITION, model.transition, records, top, action, nothing, nothing, work.transition
-    )
-    return probability * _probability(
-        model, LABEL, model.label, records, top, action, nothing, nothing, work.label
-    )
+    probability = _probability(model, TRANSITION, records, top, action, nothing, nothing, work)
+    return probability * _probability(model, LABEL, records, top, action, nothing, nothing, work)
 
 
 @jitable
 def token_probability(model, records, top, tag, word, work):
     """Return p(tag | configuration) p(word | tag, configuration), the former if unlexicalised."""
     shift = np.int64(SHIFT)
-    probability = _probability(model, TAG, model.tag, records, top, shift, tag, word, work.tag)
-    return probability * _probability(
-        model, WORD, model.word, records, top, shift, tag, word, work.word
-    )
+    probability = _probability(model, TAG, records, top, shift, tag, word, work)
+    return probability * _probability(model, WORD, records, top, shift, tag, word, work)
 
 
 @jitable
-def _probability(model, distribution, pool, records, top, action, tag, word, query):
+def _probability(model, distribution, records, top, action, tag, word, work):
     """Return the probability of the event of one distribution; 1 without an event."""
-    factored, depth = is_factored(model), records[top, column.DEPTH]
-    known, kind, outcome = event_of(distribution, factored, depth, action, tag, word)
+    pool, query = pools_of(model)[distribution], queries_of(work)[distribution]
+    known, kind, outcome = event_of(
+        distribution, is_factored(model), records, top, action, tag, word
+    )
     if outcome == NONE:
         return 1.0
-    row = query.key[2:]
-    # For a single expert, products and mixtures are equal and cheaper than a look-up.
-    if is_plain(pool):
-        read_context(pool.elements, records, top, known, row)
-        return predict_one(pool, row, outcome, query.scratch)
     query.key[0] = outcome
     slot, is_known = look_up(pool, records, top, known, kind, query)
+    found = query.memo.probability[slot]
     if not is_known:
-        if pool.mixed:
-            query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)
-        else:
-            predict(pool, row, kind, query.scratch, query.distribution)
-            query.memo.probability[slot, 0] = query.distribution[outcome]
-    return query.memo.probability[slot, 0]
+        found[0] = predict_outcome(pool, kind, outcome, query)
+    return found[0]
+
+
+@jitable
+def predict_outcome(pool, kind, outcome, query):
+    """Return p(outcome | context in `query.key`). Multiplied experts fill `query.distribution`."""
+    if pool.mixed:
+        return predict_one(pool, query.key[2:], outcome, query.scratch)
+    predict(pool, query.key[2:], kind, query.scratch, query.distribution)
+    return query.distribution[outcome]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,10 +13,10 @@ from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.pool import Pool, Weights
 from ..hpyp.spelling import Spelling, spell
 from ..stored import Message
-from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.vocabulary import VocabularySettings
 from .configuration import DIRECTIONS, FIRST_SYMBOL, action_count
 from .contexts import with_classes
-from .derivations import tree_log_probability
+from .derivations import TreeLogProbs, tree_log_probs
 from .distributions import (
     DISTRIBUTIONS,
     ContextLists,
@@ -31,25 +30,9 @@ from .future_cost import tag_chain, word_probabilities
 from .latent import visit_latent
 from .likelihood import new_workspace
 from .proposals import sampling_task
-from .sampling import sample_derivation
 
-# The largest number of configurations in the exact sum over a tree's derivations, the number of
-# probabilities to cache for it, and the number of particles for an estimate.
-_AFFORDABLE, _REMEMBERED, _PARTICLES = 10_000, 8192, 1000
-
-
-class TreeLogProbs(NamedTuple):
-    """How probable some sentences are together with their tags and trees, each summed over the
-    derivations of its tree.
-
-    log_prob (float64[n]): In nats.
-    exact (bool[n]): Whether it is the sum itself and not an estimate. Where a word has very many
-        dependents on both sides there are too many derivations to sum up, and a particle filter
-        estimates the sum.
-    """
-
-    log_prob: np.ndarray
-    exact: np.ndarray
+# The number of a sentence's probabilities to cache while its derivation is drawn.
+_REMEMBERED = 256
 
 
 class JointModel(CountModel):
@@ -97,9 +80,7 @@ class JointModel(CountModel):
 
     @property
     def has_pools(self) -> bool:
-        """Whether all that leads to a tree is predicted by pools of experts, in factored
-        transitions.
-        """
+        """Whether transitions are factored, and pools of experts predict all distributions."""
         return self.is_factored and not any(
             self.conditionals[name].is_plain for name in DISTRIBUTIONS
         )
@@ -141,13 +122,8 @@ class JointModel(CountModel):
     def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
         """See `CountModel` and `check_classes`; of sentences only words and offsets are read."""
         self.check_classes()
-        return Generated(
-            distribution=DISTRIBUTIONS.index(name),
-            factored=self.is_factored,
-            words=sentences.words,
-            derivations=derivations,
-            offsets=sentences.offsets,
-        )
+        number, words = DISTRIBUTIONS.index(name), sentences.words
+        return Generated(number, self.is_factored, words, derivations, sentences.offsets)
 
     def latent_step(
         self,
@@ -173,25 +149,44 @@ class JointModel(CountModel):
             # Each sentence has a proposal besides its present derivation.
             tokens = 2 * (chunk.offsets[-1] - chunk.offsets[0])
             pools = [self.pool(name, weights[name], gradient[name], tokens) for name in weights]
-            visited = visit_latent(
-                Distributions(*pools, *candidates),
-                chunk,
-                derivations,
-                seated[some],
-                rng,
-                totals,
-                self.draws,
-                given_trees=given_trees,
-                particles=particles,
-            )
-            if visited < len(seated[some]):
-                raise ValueError(NOT_SEATED)
+            learner = Distributions(*pools, *candidates)
+            work = new_workspace(learner, remembered=_REMEMBERED)
+            for is_seated, start, end in zip(seated[some], chunk.offsets, chunk.offsets[1:]):
+                words, _, heads, labels = (column[start:end] for column in chunk[:4])
+                tags = derivations.tags[start:end]
+                found = Derivations(derivations.actions[2 * start : 2 * end], tags)
+                tree = (tags, heads, labels) if given_trees else None
+                task = sampling_task(learner, work, words, particles, tree)
+                if not visit_latent(task, found, is_seated, rng, totals, self.draws):
+                    raise ValueError(NOT_SEATED)
         return dict(zip(self.conditionals, totals.tolist())), gradient
 
     def predicting(self, pools: Mapping[str, Pool]) -> Distributions:
         """See `CountModel`."""
         self.check_classes()
-        return search_model([*pools.values()], self.vocabulary)
+        vocabulary = self.vocabulary
+        # Forms that are not generated are not observed, either.
+        count = len(vocabulary.tags)
+        nothing_observed = p_observed = forms = np.ones((1, count))
+        if vocabulary.seen and self.is_lexicalised:
+            p_observed = np.concatenate([nothing_observed, vocabulary.seen.given(count)])
+            if vocabulary.forms:
+                forms = np.concatenate([nothing_observed, vocabulary.forms.given(count)])
+        rows = len(forms) * np.minimum(vocabulary.observed + 1, len(p_observed) - 1)
+        rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
+        p_observed = (p_observed[:, None] * forms).reshape(-1, count)
+        of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
+        return Distributions(
+            **pools,
+            tag_offsets=vocabulary.tag_offsets,
+            candidate_tags=vocabulary.candidate_tags,
+            outcomes=vocabulary.outcomes,
+            p_word_given_tag=word_probabilities(pools["word"], vocabulary)
+            * p_observed[of_candidates],
+            chain=tag_chain(pools["tag"]),
+            observed=rows,
+            p_observed=p_observed,
+        )
 
     def tree_log_probs(
         self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int
@@ -201,7 +196,7 @@ class JointModel(CountModel):
 
         sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the
             encoder has made of them.
-        seed (int): See `arc_standard.model.tree_log_probs`.
+        seed (int): See `arc_standard.derivations.tree_log_probs`.
         """
         if not sentences:
             return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
@@ -212,9 +207,7 @@ class JointModel(CountModel):
     # Spelling
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        """Return the log-probabilities of words given their numbers (int32[n]) in the vocabulary
-        (float64[n], nats), see `hpyp.spelling.spell`.
-        """
+        """Return `hpyp.spelling.spell` of words, given their numbers (int32[n]), in nats."""
         return spell(
             self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers]
         )
@@ -248,62 +241,3 @@ class JointModel(CountModel):
         # A model trained without spelling stays without it.
         if self.spelled and message["spelling"]:
             self.spelling = Spelling.from_message(message["spelling"])
-
-
-def search_model(pools: Sequence[Pool], vocabulary: Vocabulary) -> Distributions:
-    """Return the distributions of a search, given the pools of transitions, labels, tags and
-    words.
-    """
-    transition, label, tag, word = pools
-    tags = vocabulary.tag_offsets, vocabulary.candidate_tags
-    # Forms that are not generated are not observed, either.
-    count = len(vocabulary.tags)
-    nothing_observed = p_observed = forms = np.ones((1, count))
-    if vocabulary.seen and len(word.experts.columns):
-        p_observed = np.concatenate([nothing_observed, vocabulary.seen.given(count)])
-        if vocabulary.forms:
-            forms = np.concatenate([nothing_observed, vocabulary.forms.given(count)])
-    rows = len(forms) * np.minimum(vocabulary.observed + 1, len(p_observed) - 1)
-    rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
-    p_observed = (p_observed[:, None] * forms).reshape(-1, count)
-    of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
-    return Distributions(
-        transition=transition,
-        label=label,
-        tag=tag,
-        word=word,
-        tag_offsets=vocabulary.tag_offsets,
-        candidate_tags=vocabulary.candidate_tags,
-        p_word_given_tag=word_probabilities(word, *tags, vocabulary.outcomes)
-        * p_observed[of_candidates],
-        chain=tag_chain(tag),
-        outcomes=vocabulary.outcomes,
-        observed=rows,
-        p_observed=p_observed,
-    )
-
-
-def tree_log_probs(parser: Distributions, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
-    """The log-probability of each sentence with its tags and its tree, in nats, summed over the
-    tree's derivations.
-
-    The sum is exact where dynamic programming can afford it, and estimated by a particle filter
-    elsewhere (for very few sentences, those whose words have very many dependents on both sides).
-
-    sentences (Sentences): Trees, words as numbers of the vocabulary; -inf if not projective.
-    seed (int): Fixes the estimates.
-    """
-    work = new_workspace(parser, remembered=_REMEMBERED)
-    rng = np.random.default_rng(seed)
-    count = len(sentences.offsets) - 1
-    found = TreeLogProbs(np.empty(count), np.empty(count, dtype=bool))
-    for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
-        words, *rows = (part[start:end] for part in sentences[:4])
-        rows.insert(0, parser.outcomes[words])
-        found.log_prob[i], found.exact[i] = tree_log_probability(parser, *rows, _AFFORDABLE, work)
-        if not found.exact[i]:
-            task = sampling_task(parser, work, rows[0], _PARTICLES, rows[1:])
-            actions, tags = np.empty(2 * (end - start), np.int32), np.empty(end - start, np.int32)
-            found.log_prob[i] = sample_derivation(task, rng, actions, tags)
-        found.log_prob[i] += np.log(parser.p_observed[parser.observed[words], rows[1]]).sum()
-    return found

@@ -10,22 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import jit, jitable
+from ..compiled import NONE, jit, jitable
 from . import configuration as column
-from .configuration import (
-    END,
-    FIELDS,
-    FIRST_RECORD,
-    ROOT,
-    SHIFT,
-    begin,
-    execute,
-    left_arc,
-    right_arc,
-)
-
-#: In place of an arc: no arc is valid.
-NO_ARC = -1
+from .configuration import END, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFT, arc_of, execute, new_records
 
 
 class GoldTree(NamedTuple):
@@ -54,22 +41,22 @@ def gold_tree(heads, labels):
 def allowed_actions(tree, records, top):
     """Return the actions that the non-deterministic oracle allows next in a derivation of a tree.
 
-    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the
+    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NONE`, and whether the
         next word may be shifted. Both: a left-arc that may be delayed. Neither, before the sentence
         has ended: the heads are not a projective tree with one root.
     """
     may_shift = records[records[top, column.LAST], column.POSITION] < len(tree.heads)
     if records[top, column.DEPTH] == 1 or (records[top, column.DEPTH] == 2 and may_shift):
-        return NO_ARC, may_shift
+        return NONE, may_shift
     below = records[top, column.BELOW]
     # ROOT has position 0, which becomes -1, the head of the root.
     first, second = records[top, column.POSITION] - 1, records[below, column.POSITION] - 1
     more = records[top, column.RIGHT_COUNT] < tree.right_count[first]
     if second >= 0 and tree.heads[second] == first and _is_complete(tree, records, below, second):
-        return left_arc(tree.labels[second]), may_shift and more
+        return arc_of(LEFT_ARCS, tree.labels[second]), may_shift and more
     if tree.heads[first] == second and _is_complete(tree, records, top, first):
-        return END if second < 0 else right_arc(tree.labels[first]), False
-    return NO_ARC, may_shift
+        return END if second < 0 else arc_of(RIGHT_ARCS, tree.labels[first]), False
+    return NONE, may_shift
 
 
 @jit
@@ -81,16 +68,14 @@ def static_oracle(heads, labels, out):
         read.
     out (int32[2n]): Overwritten with the actions.
     """
-    tree = gold_tree(heads, labels)
-    records = np.empty((FIRST_RECORD + len(out), FIELDS), dtype=np.int32)
-    top, used = ROOT, begin(records)
+    tree, records = gold_tree(heads, labels), new_records(len(out))
     for step in range(len(out)):
+        top = ROOT + step
         arc, may_shift = allowed_actions(tree, records, top)
-        if arc == NO_ARC and not may_shift:
+        if arc == NONE and not may_shift:
             return False
-        out[step] = SHIFT if arc == NO_ARC else arc
-        execute(records, used, top, out[step], 0, 0)
-        top, used = used, used + 1
+        out[step] = SHIFT if arc == NONE else arc
+        execute(records, top + 1, top, out[step], 0, 0)
     return True
 
 

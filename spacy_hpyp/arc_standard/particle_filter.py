@@ -28,7 +28,7 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
 from ..hpyp.gibbs import draw
-from .configuration import ROOT, SHIFT, begin, compact, reduce, shift
+from .configuration import FIRST_RECORD, ROOT, SHIFT, compact, reduce, shift
 from .proposals import action_probabilities, best_arcs, best_tags
 from .search import ROUND, SYSTEMATIC, TOP
 
@@ -67,7 +67,8 @@ def particle_filter(task, block, first, last, beam, records, rng):
     task (Task): The model, the blocks, and how to search. The words are added to `task.sums`, but
         not with `SYSTEMATIC`. With `search.apart`, `first` has to be 0.
     beam (DERIVATION[*]): The derivations before word `first`; not read if that is 0.
-    records (int32[*, 16]): Their configurations, and room; a larger array is made when needed.
+    records (int32[*, 16]): Their configurations, or `new_records`; a larger array is made when
+        needed.
     rng (numpy.random.Generator): The source of randomness of `SYSTEMATIC`.
     RETURNS (tuple): The records, and the beam after the last pass.
     """
@@ -79,7 +80,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
     if first == 0:
         # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles;
         # with `TOP` two each, so that one shifts and one reduces.
-        beam, used = np.empty(_SMALLEST, DERIVATION), begin(records)
+        beam, used = np.empty(_SMALLEST, DERIVATION), FIRST_RECORD
         k = 2 if scheme == TOP else search.particles
         step = 0 if retained.actions[0] != NONE else NONE
         size = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step, 0)
@@ -91,7 +92,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
         best[:sentences] = -inf
         # foreach derivation d in beam do
         while j < size:
-            if is_full(records, used, beam, size, shifted, count, room):
+            if used + room > len(records) or size + room > len(beam) or count + room > len(shifted):
                 records, used, beam, shifted = make_room(
                     records, used, beam, size, shifted, count, room
                 )
@@ -138,7 +139,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
             # if nShift > 0 then t = argmax p(t | d.h) p(w | t, d.h); here the best few share nShift
             if n_shift > 0:
                 tags, p_tags = best_tags(task, records, d.record, i, n_shift)
-                p_tokens = total_probability(options, tags)
+                p_tokens = options.probability[:tags].sum()
                 if p_tokens == 0.0:
                     continue
                 given = retained.tags[i - start] if follows == SHIFT else NONE
@@ -153,7 +154,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
                     step = d.step + 1 if tag == given else NONE
                     # d.execute(sh)
                     shift(records, used, d.record, tag, task.outcomes[i])
-                    promise = options.heuristic[t]
+                    promise = task.heuristic[i, tag]
                     count = append(
                         shifted, count, theta, k, promise, used, d.depth + 1, step, d.sentence
                     )
@@ -183,8 +184,8 @@ def append(beam, size, theta, k, heuristic, record, depth, step, sentence):
 
 @jitable
 def begins_later(beam, j, size, ended):
-    """Move the sentence of running text that begins here behind all others; when it is the last
-    one, give it the weight of those that have ended, and return False.
+    """Move the sentence of running text that begins here to the end, and return True; there, give
+    it the weight of those that have ended, and return False.
     """
     if j == size:
         beam[j - 1].theta = ended
@@ -211,12 +212,6 @@ def unused_record(beam):
     for d in beam:
         record = max(record, d.record)
     return record + 1
-
-
-@jitable
-def is_full(records, used, beam, size, shifted, count, more):
-    """Whether a derivation may need more room than there is."""
-    return used + more > len(records) or size + more > len(beam) or count + more > len(shifted)
 
 
 @jitable
@@ -254,9 +249,7 @@ def make_room(records, used, beam, size, shifted, count, more):
 
 @jitable
 def expected_weight(d, search):
-    """Return the log-weight with the tag's promise, less the expected cost of attaching open
-    words.
-    """
+    """Return the log-weight plus the tag's promise minus the expected cost of open words."""
     return d.theta + d.heuristic - search.stack_penalty * d.depth
 
 
@@ -316,15 +309,6 @@ def split_particles(scheme, k, p_shift, p_reduce, follows, rng):
 
 
 @jitable
-def total_probability(options, count):
-    """Return the sum of the probabilities of the first options."""
-    total = 0.0
-    for i in range(count):
-        total += options.probability[i]
-    return total
-
-
-@jitable
 def allocate(scheme, options, count, k, follows, rng):
     """Divide k particles between `count` options, and reorder these; with `TOP` each gets two.
 
@@ -341,7 +325,7 @@ def allocate(scheme, options, count, k, follows, rng):
             if options.outcome[i] == follows:
                 particles[i] = 1
                 k -= 1
-        mass = total_probability(options, count)
+        mass = probability[:count].sum()
         for _ in range(k):
             particles[draw(probability[:count], mass, rng)] += 1
         taken = 0
@@ -350,12 +334,7 @@ def allocate(scheme, options, count, k, follows, rng):
                 swap(options, taken, i)
                 taken += 1
         return taken
-    highest, left = -inf, 0.0
-    for i in range(count):
-        highest = max(highest, options.heuristic[i])
-    for i in range(count):
-        priority[i] = probability[i] * exp(options.heuristic[i] - highest)
-        left += priority[i]
+    left = priority[:count].sum()
     # Each option gets its share of the remaining particles, the most promising option first.
     for i in range(count):
         if k == 0:
@@ -376,12 +355,11 @@ def allocate(scheme, options, count, k, follows, rng):
 @jitable
 def swap(options, i, j):
     """Exchange two options."""
-    outcome, probability, particles = options.outcome, options.probability, options.particles
-    heuristic, priority = options.heuristic, options.priority
+    outcome, probability = options.outcome, options.probability
+    particles, priority = options.particles, options.priority
     outcome[i], outcome[j] = outcome[j], outcome[i]
     probability[i], probability[j] = probability[j], probability[i]
     particles[i], particles[j] = particles[j], particles[i]
-    heuristic[i], heuristic[j] = heuristic[j], heuristic[i]
     priority[i], priority[j] = priority[j], priority[i]
 
 
@@ -400,7 +378,7 @@ def select(task, i, end, beam, size, sentences, ended, best, rng):
 
     RETURNS (tuple): The numbers of derivations and of sentences left.
     """
-    search = task.search
+    search, sums = task.search, task.sums
     if search.scheme == SYSTEMATIC:
         if i < end and size > 0:
             size = resample(beam[:size], search.particles, rng)
@@ -414,11 +392,16 @@ def select(task, i, end, beam, size, sentences, ended, best, rng):
     elif i < end:
         size = reallocate(beam[:size], search.particles, search)
     if i < end:
-        add_word(task.sums, i, prefix)
+        # The parts of the word (Roark et al. 2009); positive values are rounding errors.
+        lexical = prefix - sums.tagged[0]
+        sums.syntactic[i] = min(sums.tagged[0] - sums.before[0], 0.0)
+        sums.lexical[i] = lexical if lexical < -_ROUNDING else 0.0
+        sums.log_probability[i] = sums.syntactic[i] + sums.lexical[i]
+        sums.before[0], sums.tagged[0] = prefix, -inf
     else:
         # The end of the text belongs to its last word.
         total = ended if search.apart else log_sum(beam["theta"][:size])
-        task.sums.log_probability[end - 1] += min(total - task.sums.before[0], 0.0)
+        sums.log_probability[end - 1] += min(total - sums.before[0], 0.0)
     return size, sentences
 
 
@@ -513,11 +496,11 @@ def resample(beam, particles, rng):
     highest, total, squares, held = -inf, 0.0, 0.0, NONE
     for d in beam:
         highest = max(highest, d.theta)
-    for i in range(len(beam)):
-        held = i if beam[i].step != NONE else held
-        weight = exp(beam[i].theta - highest)
-        total += beam[i].k * weight
-        squares += beam[i].k * weight * weight
+    for i, d in enumerate(beam):
+        held = i if d.step != NONE else held
+        weight = exp(d.theta - highest)
+        total += d.k * weight
+        squares += d.k * weight * weight
     if total * total >= _EFFECTIVE * particles * squares:
         return len(beam)
     # Start at the held derivation: the starting point does not change the others' distribution.
@@ -541,8 +524,8 @@ def resample(beam, particles, rng):
 
 @jitable
 def offset(expected, is_held, rng):
-    """Draw a number below 1. The expected number of particles is rounded up if its fraction is
-    greater. Held, it gets at least one.
+    """Draw a number below 1: an expected number of particles is rounded up if its fraction is
+    greater. With a held particle, it becomes at least one.
     """
     if not is_held:
         return rng.random()
@@ -585,17 +568,3 @@ def log_add(total, weight):
     if highest == -inf:
         return -inf
     return highest + log1p(exp(min(total, weight) - highest))
-
-
-@jitable
-def add_word(sums, word, prefix):
-    """Enter the parts of a word that has been generated (Roark et al. 2009), see `Parses`.
-
-    prefix (float): The log-sum of the weights after it, in nats.
-    """
-    # Both parts are 0 at most: a positive value is a rounding error.
-    tagged = sums.tagged[0]
-    sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
-    sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
-    sums.log_probability[word] = sums.syntactic[word] + sums.lexical[word]
-    sums.before[0], sums.tagged[0] = prefix, -inf

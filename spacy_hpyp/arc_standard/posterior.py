@@ -41,11 +41,8 @@ def read_posterior(records, beam, n, temperature):
 @jitable
 def find_agreement(probability, one, other, agreement):
     """Find how probable the two outcomes are that each derivation gives a word (float64[m])."""
-    m = len(probability)
-    place = np.empty(m, dtype=np.int64)
-    mass = np.empty(m)
-    example = np.empty(m, dtype=np.int64)
-    found = 0
+    m, found = len(probability), 0
+    place, example, mass = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m)
     for i in range(m):
         k = 0
         while k < found and (one[example[k]] != one[i] or other[example[k]] != other[i]):
@@ -103,18 +100,12 @@ def highest(values):
 @jitable
 def find_marginals(posterior, heads, tags, head_probability, tag_probability):
     """Find the posterior probability of each head and tag of a parse (float64[n])."""
-    m, n = posterior.heads.shape
-    head_probability[:] = 0.0
-    tag_probability[:] = 0.0
-    for i in range(m):
-        for word in range(n):
-            if posterior.heads[i, word] == heads[word]:
-                head_probability[word] += posterior.probability[i]
-            if posterior.tags[i, word] == tags[word]:
-                tag_probability[word] += posterior.probability[i]
-    for word in range(n):
-        head_probability[word] = min(head_probability[word], 1.0)
-        tag_probability[word] = min(tag_probability[word], 1.0)
+    for word in range(len(heads)):
+        p_head, p_tag = 0.0, 0.0
+        for i, p in enumerate(posterior.probability):
+            p_head += p if posterior.heads[i, word] == heads[word] else 0.0
+            p_tag += p if posterior.tags[i, word] == tags[word] else 0.0
+        head_probability[word], tag_probability[word] = min(p_head, 1.0), min(p_tag, 1.0)
 
 
 @jitable
@@ -147,12 +138,8 @@ def find_guides(posterior, guides, start):
     guides (Guides): Overwritten from the word `start` on.
     """
     m, n = posterior.heads.shape
-    most_tags = most_labels = 0
-    for i in range(m):
-        for word in range(n):
-            most_tags = max(most_tags, posterior.tags[i, word])
-            most_labels = max(most_labels, posterior.labels[i, word])
-    heads, tags, labels = np.zeros(n + 1), np.zeros(most_tags + 2), np.zeros(most_labels + 2)
+    heads, tags = np.zeros(n + 1), np.zeros(posterior.tags.max() + 2)
+    labels = np.zeros(posterior.labels.max() + 2)
     label, share = np.empty(1, dtype=np.int32), np.empty(1, dtype=np.float32)
     given_head = np.empty(m)
     for word in range(n):

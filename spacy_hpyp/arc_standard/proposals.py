@@ -13,21 +13,7 @@ from ..annotation.arrays import Blocks, Parses, sentence_blocks
 from ..compiled import NONE, jitable, struct
 from ..hpyp.pool import alphabet_of, predict, predict_one
 from ..memo import keep_best, recall
-from . import configuration as column
-from .configuration import (
-    DIRECTIONS,
-    END,
-    ENDS,
-    FIRST_ARC,
-    LEFT_ARCS,
-    POSSIBLE,
-    RIGHT_ARCS,
-    SHIFT,
-    SHIFTS,
-    arc_of,
-    class_of,
-    kind_of,
-)
+from . import configuration as system
 from .contexts import read_context
 from .distributions import Derivations, Distributions
 from .future_cost import future_costs
@@ -40,12 +26,11 @@ from .likelihood import (
     new_workspace,
     token_probability,
 )
-from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
+from .oracle import GoldTree, allowed_actions, gold_tree
 from .search import SYSTEMATIC, Search
 
 # The number of results to cache, a power of two: few enough for a processor's cache.
 _REMEMBERED = 1024
-_NO_TREE = GoldTree(*[np.empty(0, np.int32)] * 4)
 
 
 @struct
@@ -69,9 +54,11 @@ class Task(NamedTuple):
     sums: Sums
     blocks: Blocks
     outcomes: np.ndarray  # int32[tokens]: the words as outcomes
-    heuristic: np.ndarray  # float64[tokens, tags]: see `future_costs`; empty for sampling
-    gold: GoldTree  # Of the only block, if its tree is given; else empty
-    retained: Derivations  # Of the only block: what one particle follows; else `NONE`
+    heuristic: np.ndarray  # float64[tokens, tags]: see `future_costs`; 0 for sampling
+    #: Of the only block, if its tree is given; else empty.
+    gold: GoldTree = GoldTree(*[np.empty(0, np.int32)] * 4)
+    #: Of the only block: what one particle follows; else `NONE`.
+    retained: Derivations = Derivations(*[np.full(1, NONE, np.int32)] * 2)
 
 
 def new_task(
@@ -88,17 +75,17 @@ def new_task(
     """
     labels = min(search.labels_per_arc, int(alphabet_of(model.label)))
     tags = min(search.tags_per_word, int(alphabet_of(model.tag)))
-    options = max(2 * labels + 1, tags)
+    parts = np.empty((3, len(blocks.tags)))
+    if parses is not None:
+        parts = parses.syntactic, parses.lexical, parses.log_probability
     return Task(
         model,
-        new_workspace(model, labels, tags, remembered=_REMEMBERED, options=options),
+        new_workspace(model, labels, tags, remembered=_REMEMBERED),
         search,
-        new_sums(len(blocks.tags), parses),
+        Sums(*parts, np.empty(1), np.empty(1)),
         blocks,
         outcomes=model.outcomes[blocks.words],
         heuristic=future_costs(model, blocks, search) if heuristic is None else heuristic,
-        gold=_NO_TREE,
-        retained=_nothing_retained(1),
     )
 
 
@@ -115,36 +102,26 @@ def sampling_task(
     tree (tuple[int32[n], int32[n], int32[n]] | None): Tags, heads and labels, if they are given.
     RETURNS (Task): Its caller writes a derivation to retain into `task.retained`.
     """
-    blocks = sentence_blocks([words])
-    return Task(
+    n = len(words)
+    task = Task(
         model,
         work,
         Search(particles, 0.0, scheme=SYSTEMATIC),
-        new_sums(len(words)),
-        blocks if tree is None else blocks._replace(tags=tree[0]),
+        # Nothing is added for the words.
+        Sums(*np.empty((5, 1))),
+        sentence_blocks([words]),
         outcomes=words,
-        heuristic=np.empty((0, 0)),
-        gold=_NO_TREE if tree is None else gold_tree(*tree[1:]),
-        retained=_nothing_retained(len(words)),
+        heuristic=np.zeros((n, int(alphabet_of(model.tag)))),
+        retained=Derivations(np.full(2 * n, NONE, np.int32), np.full(n, NONE, np.int32)),
     )
-
-
-def new_sums(tokens: int, parses: Parses | None = None) -> Sums:
-    """Make the sums of some tokens, to be written into their parses if these are given."""
-    if parses is None:
-        return Sums(*np.empty((3, tokens)), np.empty(1), np.empty(1))
-    parts = parses.syntactic, parses.lexical, parses.log_probability
-    return Sums(*parts, np.empty(1), np.empty(1))
-
-
-def _nothing_retained(words: int) -> Derivations:
-    return Derivations(np.full(2 * words, NONE, np.int32), np.full(words, NONE, np.int32))
+    if tree is None:
+        return task
+    return task._replace(blocks=task.blocks._replace(tags=tree[0]), gold=gold_tree(*tree[1:]))
 
 
 @jitable
 def action_probabilities(task, records, top, word, end):
-    """Return the probabilities of shifting `word` and of reducing; both are 0 if nothing is
-    possible.
+    """Return the probabilities of shifting `word` and of reducing, 0 if impossible.
 
     end (int): The position behind the last word of the block, at which nothing can be shifted.
     """
@@ -166,26 +143,25 @@ def best_arcs(task, records, top, particles):
         return 1
     if task.search.scheme == SYSTEMATIC:
         find_arcs(task.model, records, top, work)
-        for action in range(END, len(work.actions)):
+        for action in range(system.END, len(work.actions)):
             if work.actions[action] > 0.0:
                 options.outcome[count], options.probability[count] = action, work.actions[action]
                 count += 1
         return count
     found = work.best_probability
     if is_factored(task.model):
-        most = max(found[ENDS, 0], found[LEFT_ARCS, 0], found[RIGHT_ARCS, 0])
+        most = max(found[system.ENDS, 0], found[system.LEFT_ARCS, 0], found[system.RIGHT_ARCS, 0])
         negligible = min(task.search.tag_threshold / particles, 1.0) * most
-        for direction in (LEFT_ARCS, RIGHT_ARCS):
+        for direction in (system.LEFT_ARCS, system.RIGHT_ARCS):
             if found[direction, 0] < negligible:
                 found[direction, 0] = 0.0
             elif found[direction, 0] > 0.0:
                 _best_labels(task.model, records, top, direction, work)
-    for group in range(ENDS, DIRECTIONS):
+    for group in range(system.ENDS, system.DIRECTIONS):
         for k in range(found.shape[1]):
             if found[group, k] > 0.0:
                 options.outcome[count] = work.best_action[group, k]
-                options.probability[count] = found[group, k]
-                options.heuristic[count] = 0.0
+                options.probability[count] = options.priority[count] = found[group, k]
                 count += 1
     return count
 
@@ -210,23 +186,23 @@ def best_tags(task, records, top, word, particles):
     magnitude = 1
     while 8.0**magnitude < particles:
         magnitude += 1
-    key, tag_elements, word_elements = query.key, task.model.tag.elements, task.model.word.elements
-    elements = len(tag_elements)
+    key, split = query.key, 2 + len(task.model.tag.elements)
     # The result depends on later words, so it is valid only at this place.
     key[0] = word
     key[1] = magnitude if given == NONE else -given
-    read_context(tag_elements, records, top, 0, key[2 : 2 + elements])
-    read_context(word_elements, records, top, given, key[2 + elements :])
+    read_context(task.model.tag.elements, records, top, 0, key[2:split])
+    read_context(task.model.word.elements, records, top, given, key[split:])
     slot, known = recall(query.memo.fingerprint, key)
     if not known:
         _score_tags(task, records, top, word, task.search.tag_threshold / 8.0**magnitude, slot)
     found, probability = query.memo.outcome[slot], query.memo.probability[slot]
-    heuristic = task.heuristic[word]
-    most, count = len(probability) - 1, 0
+    heuristic, most, highest, count = task.heuristic[word], len(probability) - 1, -inf, 0
     while count < most and probability[count] > 0.0:
         options.outcome[count], options.probability[count] = found[count], probability[count]
-        options.heuristic[count] = heuristic[found[count]]
+        highest = max(highest, heuristic[found[count]])
         count += 1
+    for i in range(count):
+        options.priority[i] = probability[i] * exp(heuristic[found[i]] - highest)
     return count, probability[most]
 
 
@@ -239,47 +215,29 @@ def _best_actions(task, records, top, word, end):
 
     If actions are factored each class has its probability, and `_best_labels` fills in the labels.
     """
-    model, work, query = task.model, task.work, task.work.transition
-    action, probability = work.best_action, work.best_probability
-    kind = kind_of(records[top, column.DEPTH])
-    labels = action.shape[1]
-    if not is_factored(model):
-        slot, known = look_up(model.transition, records, top, 0, 0, query)
-        best, found = query.memo.outcome[slot], query.memo.probability[slot]
-        if not known:
-            predict(model.transition, query.key[2:], 0, query.scratch, query.distribution)
-            best[:] = NONE
-            found[:] = 0.0
-            for outcome in range(len(query.distribution)):
-                first = class_of(outcome) * labels
-                last = first + labels
-                keep_best(best[first:last], found[first:last], outcome, query.distribution[outcome])
-        for group in range(DIRECTIONS):
-            for k in range(labels):
-                action[group, k] = best[group * labels + k]
-                probability[group, k] = found[group * labels + k]
-    else:
-        action[:] = NONE
-        action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
-        probability[:] = 0.0
-        if kind == 0:
-            probability[SHIFTS, 0] = 1.0
-        else:
-            slot, known = look_up(model.transition, records, top, 0, kind, query)
-            found = query.memo.probability[slot]
-            if not known:
-                predict(model.transition, query.key[2:], kind, query.scratch, found)
-            for group in range(DIRECTIONS):
-                probability[group, 0] = found[group]
+    work, query = task.work, task.work.transition
+    kind, labels = system.kind_of(records[top, system.DEPTH]), work.best_action.shape[1]
+    slot, known = look_up(task.model.transition, records, top, 0, kind, query)
+    best, found = query.memo.outcome[slot], query.memo.probability[slot]
+    if not known:
+        predict(task.model.transition, query.key[2:], kind, query.scratch, query.distribution)
+        best[:] = NONE
+        found[:] = 0.0
+        for outcome in range(len(query.distribution)):
+            # Directions are numbered like their classes.
+            first = labels * system.class_of(outcome)
+            last = first + labels
+            keep_best(best[first:last], found[first:last], outcome, query.distribution[outcome])
     may_end = word == end or task.blocks.may_start[word]
     p_reduce = 0.0
-    for group in range(ENDS, DIRECTIONS):
-        is_possible = POSSIBLE[kind, group] and (group != ENDS or may_end)
+    for group in range(system.DIRECTIONS):
+        is_possible = system.POSSIBLE[kind, group] and (group != system.ENDS or may_end)
         for k in range(labels):
-            if not is_possible:
-                probability[group, k] = 0.0
-            p_reduce += probability[group, k]
-    return probability[SHIFTS, 0] if word < end else 0.0, p_reduce
+            probability = found[group * labels + k] if is_possible else 0.0
+            work.best_action[group, k] = best[group * labels + k]
+            work.best_probability[group, k] = probability
+            p_reduce += probability if group != system.SHIFTS else 0.0
+    return work.best_probability[system.SHIFTS, 0] if word < end else 0.0, p_reduce
 
 
 @jitable
@@ -296,7 +254,7 @@ def _best_labels(model, records, top, direction, work):
             keep_best(best, probability, label, query.distribution[label])
     p_direction = work.best_probability[direction, 0]
     for k in range(len(best)):
-        work.best_action[direction, k] = arc_of(direction, best[k])
+        work.best_action[direction, k] = system.arc_of(direction, best[k])
         work.best_probability[direction, k] = p_direction * probability[k]
 
 
@@ -351,23 +309,15 @@ def _score_tags(task, records, top, word, negligible, slot):
 
 @jitable
 def find_directions(model, records, top, work):
-    """Find p(shift), p(end) and the directions of a factored model, or all actions of another
-    one.
+    """Find `work.actions`: the probabilities of all actions, or p(shift), p(end) and, at the places
+    of the first arcs, the directions of a factored model.
     """
-    depth = records[top, column.DEPTH]
-    action, direction = work.actions, work.transition.distribution
-    action[:] = 0.0
-    if not is_factored(model):
-        ask_all(model.transition, records, top, 0, 0, work.transition)
-        for outcome in range(len(direction)):
-            if POSSIBLE[kind_of(depth), class_of(outcome)]:
-                action[outcome] = direction[outcome]
-    elif depth == 1:
-        direction[:] = 0.0
-        action[SHIFT] = 1.0
-    else:
-        ask_all(model.transition, records, top, 0, kind_of(depth), work.transition)
-        action[SHIFT], action[END] = direction[SHIFTS], direction[ENDS]
+    kind, found = system.kind_of(records[top, system.DEPTH]), work.transition.distribution
+    ask_all(model.transition, records, top, 0, kind, work.transition)
+    work.actions[:] = 0.0
+    for outcome in range(len(found)):
+        if system.POSSIBLE[kind, system.class_of(outcome)]:
+            work.actions[outcome] = found[outcome]
 
 
 @jitable
@@ -376,24 +326,20 @@ def find_arcs(model, records, top, work):
     if not is_factored(model):
         return
     share, found = work.transition.distribution, work.label.distribution
-    for direction in (LEFT_ARCS, RIGHT_ARCS):
+    for direction in (system.LEFT_ARCS, system.RIGHT_ARCS):
         if share[direction] > 0.0:
             ask_all(model.label, records, top, direction, 0, work.label)
             for label in range(len(found)):
-                work.actions[arc_of(direction, label)] = share[direction] * found[label]
+                work.actions[system.arc_of(direction, label)] = share[direction] * found[label]
 
 
 @jitable
 def _all_actions(task, records, top, word, end):
-    work, direction = task.work, task.work.transition.distribution
-    find_directions(task.model, records, top, work)
+    actions = task.work.actions
+    find_directions(task.model, records, top, task.work)
     # A sentence ends after its last word.
-    work.actions[SHIFT if word == end else END] = 0.0
-    if is_factored(task.model):
-        arcs = direction[LEFT_ARCS] + direction[RIGHT_ARCS]
-    else:
-        arcs = work.actions[FIRST_ARC:].sum()
-    return work.actions[SHIFT], work.actions[END] + arcs
+    actions[system.SHIFT if word == end else system.END] = 0.0
+    return actions[system.SHIFT], actions[system.END] + actions[system.FIRST_ARC :].sum()
 
 
 @jitable
@@ -419,10 +365,8 @@ def _all_tags(task, records, top, word):
 def _gold_actions(task, records, top, word):
     """Return p(shift) and p(arc) on the way to the gold tree; enter the arc as the only option."""
     arc, may_shift = allowed_actions(task.gold, records, top)
-    p_shift, p_arc = 0.0, 0.0
-    if may_shift:
-        p_shift = action_probability(task.model, records, top, np.int64(SHIFT), task.work)
-    if arc != NO_ARC:
-        p_arc = action_probability(task.model, records, top, arc, task.work)
-    task.work.options.outcome[0], task.work.options.probability[0] = arc, p_arc
+    model, work, shift = task.model, task.work, np.int64(system.SHIFT)
+    p_shift = action_probability(model, records, top, shift, work) if may_shift else 0.0
+    p_arc = action_probability(model, records, top, arc, work) if arc != NONE else 0.0
+    work.options.outcome[0], work.options.probability[0] = arc, p_arc
     return p_shift, p_arc

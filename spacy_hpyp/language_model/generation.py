@@ -12,9 +12,9 @@ from ..annotation.arrays import sentence_blocks, with_letters
 from ..annotation.encoding import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.decoding import decode
+from ..arc_standard.derivations import Derivation, draw_sentence
 from ..arc_standard.likelihood import new_workspace
 from ..arc_standard.model import JointModel
-from ..arc_standard.sampling import Derivation, draw_sentence
 from ..arc_standard.search import Search
 from ..hpyp.spelling import write_out
 from ..settings import whole
@@ -116,10 +116,10 @@ def _opens(word: str) -> bool:
 
 
 def _draw(model: JointModel, max_length: int, seed: list[int]) -> Derivation:
-    rng, sizes = np.random.default_rng(seed), (2 * max_length, max_length, max_length)
-    drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in sizes))
-    frozen, work = model.frozen, new_workspace(model.frozen, remembered=1)
+    rng, frozen = np.random.default_rng(seed), model.frozen
+    work = new_workspace(frozen, remembered=1)
     for _ in range(ATTEMPTS):
-        if n := draw_sentence(frozen, work, rng, drawn):
-            return Derivation(drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n])
+        drawn = draw_sentence(frozen, work, rng, max_length)
+        if len(drawn.words):
+            return drawn
     raise not_found(max_length)

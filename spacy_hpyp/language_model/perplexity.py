@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from spacy.util import minibatch
 
+from ..arc_standard.derivations import sample_derivation, with_every_tag
 from ..arc_standard.likelihood import new_workspace
 from ..arc_standard.model import JointModel
 from ..arc_standard.proposals import sampling_task
-from ..arc_standard.sampling import sample_derivation, with_every_tag
 from ..arc_standard.search import Search
 from ..settings import HIGHEST_PARTICLES, whole
 

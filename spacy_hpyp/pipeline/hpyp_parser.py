@@ -21,7 +21,8 @@ from ..annotation.syntactic_words import to_word_doc
 from ..annotation.user_data import mark_uncalibrated
 from ..arc_standard.architectures import JOINT_MODEL, thinc_model
 from ..arc_standard.decoding import decode, mixture, posteriors
-from ..arc_standard.model import JointModel, TreeLogProbs
+from ..arc_standard.derivations import TreeLogProbs
+from ..arc_standard.model import JointModel
 from ..arc_standard.search import ROUND, TOP, Search
 from ..hpyp.count_model import weights_from
 from ..hpyp.pool import Weights

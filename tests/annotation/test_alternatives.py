@@ -4,10 +4,10 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from searching import decode_all
 
 from spacy_hpyp import Alternative, Marginals
 from spacy_hpyp.annotation.encoding import encode_docs
+from spacy_hpyp.arc_standard.decoding import decode_all
 
 TEXTS = [
     "the dog sees a cat .",
@@ -48,7 +48,7 @@ def posterior_of_block(toy, nlp, text):
     parser = toy.parser(nlp)
     blocks, _ = encode_docs([one_sentence(nlp, text)], parser.joint.encoder, given_tags=False)
     search = parser.search._replace(marginals=True)
-    return decode_all(parser.joint.frozen, blocks, 0, search)
+    return decode_all(parser.joint.frozen, blocks, search)[0]
 
 
 @pytest.mark.parametrize("text", TEXTS)

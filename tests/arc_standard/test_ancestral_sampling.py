@@ -6,8 +6,8 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_sampling import assert_drawn_from
 
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, SHIFT, WORD
+from spacy_hpyp.arc_standard.derivations import draw_sentence
 from spacy_hpyp.arc_standard.likelihood import new_workspace
-from spacy_hpyp.arc_standard.sampling import Derivation, draw_sentence
 
 LIMIT = 3
 
@@ -32,13 +32,11 @@ class Generator:
 
     def draw(self, rng, attempts=10_000):
         """Draw a sentence as actions, tags and words, or None if all attempts fail."""
-        drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in (2 * LIMIT, LIMIT, LIMIT)))
-        draws = (
-            draw_sentence(self.distributions, self.queries, rng, drawn) for _ in range(attempts)
-        )
-        n = next(filter(None, draws), 0)
-        parts = drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n]
-        return tuple(tuple(part.tolist()) for part in parts) if n else None
+        for _ in range(attempts):
+            drawn = draw_sentence(self.distributions, self.queries, rng, LIMIT)
+            if len(drawn.words):
+                return tuple(tuple(part.tolist()) for part in drawn)
+        return None
 
 
 @pytest.fixture(scope="module", params=POOLS)

@@ -4,12 +4,11 @@ from math import log, prod
 
 import numpy as np
 import pytest
-from searching import decode_all
 from seating import PRECISION
 from test_enumeration import EVERYTHING, POOLS, Counter, blocks_of, make_model, with_random_weights
 
-from spacy_hpyp.arc_standard.configuration import DEPTH, FIELDS, ROOT
-from spacy_hpyp.arc_standard.decoding import decode
+from spacy_hpyp.arc_standard.configuration import DEPTH, FIRST_RECORD, ROOT, new_records
+from spacy_hpyp.arc_standard.decoding import decode, decode_all
 from spacy_hpyp.arc_standard.search import TOP, Search
 
 WORDS = [1, 0, 0, 1, 0]
@@ -28,10 +27,7 @@ class Plain(Counter):
 
     def __init__(self, model, words, kept, stack_penalty):
         super().__init__(model)
-        first = self.records[: self.first]
-        self.records = np.zeros((100_000, FIELDS), dtype=np.int32)
-        self.records[: self.first] = first
-        self.used, self.words = self.first, words
+        self.records, self.used, self.words = new_records(100_000), FIRST_RECORD, words
         self.kept, self.stack_penalty = kept, stack_penalty
 
     def run(self):
@@ -63,7 +59,7 @@ class Plain(Counter):
 @pytest.mark.parametrize(("kept", "stack_penalty"), [(1, 0.0), (20, 0.0), (3, 0.7)])
 def test_a_beam_holds_the_best_derivations(model, kept, stack_penalty):
     search = Search(kept, stack_penalty, marginals=True, scheme=TOP, **EVERY)
-    found = decode_all(model.frozen, blocks_of(WORDS), 0, search).log_weight
+    found = decode_all(model.frozen, blocks_of(WORDS), search)[0].log_weight
     expected = Plain(model, WORDS, kept, stack_penalty).run()
     assert sorted(found) == pytest.approx(expected, abs=20 * PRECISION)
     parses = decode(model.frozen, blocks_of(WORDS), search)

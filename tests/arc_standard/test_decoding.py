@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from searching import decode_all
 from test_enumeration import EVERYTHING, POOLS, blocks_of, make_model, with_random_weights
 from test_posterior import ROUNDING
 
-from spacy_hpyp.arc_standard.decoding import cut, decode, mixture, posteriors
+from spacy_hpyp.arc_standard.decoding import cut, decode, decode_all, mixture, posteriors
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
 
@@ -57,7 +56,7 @@ def test_given_boundaries_leave_one_segmentation(model):
     search = Search(EVERYTHING, 0.0, marginals=True)
     (share,) = mixture(model.frozen, blocks_of(WORDS[:4]), search)
     assert np.array_equal(share.weight, np.ones(4))
-    alone = decode_all(model.frozen, blocks_of(WORDS[:4]), 0, search)
+    alone = decode_all(model.frozen, blocks_of(WORDS[:4]), search)[0]
     assert np.array_equal(share.posterior.log_weight, alone.log_weight)
 
 

@@ -12,10 +12,9 @@ from test_sampling import assert_drawn_from
 from transitions import configurations, integers
 
 from spacy_hpyp.arc_standard.configuration import SHIFT
-from spacy_hpyp.arc_standard.derivations import tree_log_probability
+from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
-from spacy_hpyp.arc_standard.sampling import sample_derivation
 from spacy_hpyp.hpyp.pool import Weights
 
 #: Heads with 1, 2, 6, 4 and 12 derivations.

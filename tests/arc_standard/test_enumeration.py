@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compiling import compiled
 from seating import PRECISION, predictive_probability
-from transitions import integers, replay, step
+from transitions import integers, replay
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.annotation.sentences import join
@@ -17,18 +17,19 @@ from spacy_hpyp.arc_standard.configuration import (
     DEPTH,
     END,
     ENDS,
-    FIELDS,
     FIRST_ARC,
+    FIRST_RECORD,
     LEFT_ARCS,
     RIGHT_ARCS,
     ROOT,
     SHIFT,
     SHIFTS,
     action_count,
-    begin,
     class_of,
     derivation,
+    execute,
     label_of,
+    new_records,
 )
 from spacy_hpyp.arc_standard.contexts import read_context
 from spacy_hpyp.arc_standard.distributions import ContextLists, static_derivations
@@ -121,8 +122,7 @@ class Counter:
     def __init__(self, model, best_labels=False):
         self.model = model
         self.best_labels = best_labels
-        self.records = np.zeros((64, FIELDS), dtype=np.int32)
-        self.first = begin(self.records)
+        self.records = new_records()
         self.sizes = model.sizes
 
     def probability(self, name, top, dish, known=0):
@@ -185,7 +185,7 @@ class Counter:
         """Yield (probability, last record) of all derivations of sentences of n words, or of the
         given words.
         """
-        yield from self._grow(1.0, ROOT, self.first, n, words, 0)
+        yield from self._grow(1.0, ROOT, FIRST_RECORD, n, words, 0)
 
     def actions(self, top):
         """The actions to try: all of them, or those with the most probable labels."""
@@ -215,14 +215,14 @@ class Counter:
                     range(len(self.model.tags)), choices if words is None else [words[shifted]]
                 ):
                     record = self.place(used)
-                    step(self.records, record, top, action, tag, word)
+                    execute(self.records, record, top, action, tag, word)
                     p_tag = self.probability("tag", top, tag)
                     yield record, p, p_tag, self.probability("word", top, word, tag), shifted + 1
             elif (action == END and depth == 2 and shifted == n) or (
                 direction > ENDS and depth > 2
             ):
                 record = self.place(used)
-                step(self.records, record, top, action, 0, 0)
+                execute(self.records, record, top, action, 0, 0)
                 yield record, self.action_probability(top, action), 1.0, 1.0, shifted
 
     def place(self, used):

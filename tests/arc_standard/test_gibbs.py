@@ -11,6 +11,7 @@ from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
 
 from spacy_hpyp.annotation.sentences import join
+from spacy_hpyp.arc_standard.derivations import tree_log_probs
 from spacy_hpyp.arc_standard.distributions import (
     DISTRIBUTIONS,
     ContextLists,
@@ -18,7 +19,6 @@ from spacy_hpyp.arc_standard.distributions import (
     events_of,
     static_derivations,
 )
-from spacy_hpyp.arc_standard.model import tree_log_probs
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, RESTAURANT, new_franchise

@@ -20,11 +20,9 @@ from spacy_hpyp.arc_standard.distributions import (
     DISTRIBUTIONS,
     ContextLists,
     Derivations,
-    Distributions,
     events_of,
     static_derivations,
 )
-from spacy_hpyp.arc_standard.latent import visit_latent
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.count_model import no_gradient
 
@@ -59,21 +57,11 @@ def all_derivations(model, words, tags, heads, given_tree):
 
 
 def run(model, rows, given_trees, steps=STEPS):
-    """The derivations of all sentences after each step, and the numbers of new and of accepted
-    ones.
-    """
-    gradient = no_gradient(model.weights)
-    derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
-    learner = Distributions(
-        *(model.pool(name, model.weights[name], gradient[name], 1000) for name in DISTRIBUTIONS),
-        model.vocabulary.tag_offsets,
-        model.vocabulary.candidate_tags,
-    )
-    rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
+    """The derivations of all sentences after each step."""
+    derivations, rng, visited = static_derivations(rows), np.random.default_rng(5), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)
     for _ in range(steps):
-        step = learner, rows, derivations, seated, rng, totals, draws
-        assert visit_latent(*step, given_trees=given_trees, particles=3) == len(seated)
+        model.latent_step(rows, derivations, seated, rng, given_trees=given_trees, particles=3)
         visited.append(
             tuple(
                 (
@@ -83,7 +71,7 @@ def run(model, rows, given_trees, steps=STEPS):
                 for start, end in itertools.pairwise(rows.offsets.tolist())
             )
         )
-    return visited, draws
+    return visited
 
 
 class Marginal:
@@ -141,12 +129,12 @@ def test_derivations_are_visited_as_often_as_the_posterior_predicts(given_tree):
     model.gibbs_step(
         rows, static_derivations(rows), np.array([False, False]), np.random.default_rng(3)
     )
-    visited, draws = run(model, rows, given_tree)
+    visited = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert len(exact) == (2 if given_tree else 128)
     assert distance < limit
     # Some of the new derivations are not accepted.
-    assert 0 < draws[1] < draws[0] <= 2 * STEPS
+    assert 0 < model.draws[1] < model.draws[0] <= 2 * STEPS
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
@@ -163,7 +151,7 @@ def test_derivations_among_other_sentences_are_visited_as_often_as_predicted(giv
         exact[(path,)], seatings[(path,)] = exp(sum(found.values())), trial.pack()
     exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
     model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(3))
-    visited, _ = run(model, rows, given_tree)
+    visited = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert distance < limit
     # Rejected derivations leave no trace.

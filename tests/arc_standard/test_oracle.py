@@ -8,30 +8,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transitions import LABELS, configurations, derivations, integers, replay, step
+from transitions import LABELS, configurations, derivations, integers, replay
 
 from spacy_hpyp.arc_standard.configuration import (
     ACTION,
     BELOW,
     DEPTH,
     END,
-    FIELDS,
     FIRST_RECORD,
     FIRST_SYMBOL,
     LEFT_ARCS,
     NOWHERE,
+    RIGHT_ARCS,
     ROOT,
     ROOT_SYMBOL,
     SHIFT,
     TAG,
     WORD,
-    begin,
+    arc_of,
     class_of,
     derivation,
-    left_arc,
-    right_arc,
+    execute,
+    new_records,
 )
-from spacy_hpyp.arc_standard.oracle import NO_ARC, allowed_actions, gold_tree, static_oracle
+from spacy_hpyp.arc_standard.oracle import allowed_actions, gold_tree, static_oracle
+from spacy_hpyp.compiled import NONE
 
 
 def oracle(heads, labels):
@@ -53,7 +54,7 @@ def earliest_arcs(heads, labels):
                     arc = head, dependent
         if arc:
             head, dependent = arc
-            yield (left_arc if dependent < head else right_arc)(labels[dependent])
+            yield arc_of(LEFT_ARCS if dependent < head else RIGHT_ARCS, labels[dependent])
             stack.remove(dependent)
             missing.remove(dependent)
         elif word < len(heads):
@@ -134,8 +135,8 @@ def all_action_sequences(words):
             grow([*actions, SHIFT], [*stack, word], word + 1)
         if len(stack) >= 2:
             *rest, second, first = stack
-            grow([*actions, left_arc(second)], [*rest, first], word)
-            grow([*actions, right_arc(first)], [*rest, second], word)
+            grow([*actions, arc_of(LEFT_ARCS, second)], [*rest, first], word)
+            grow([*actions, arc_of(RIGHT_ARCS, first)], [*rest, second], word)
         if len(stack) == 1 and word == words:
             grow([*actions, END], [], word)
 
@@ -145,21 +146,19 @@ def all_action_sequences(words):
 
 def reachable_derivations(heads, labels):
     """All derivations that the non-deterministic oracle allows."""
-    n = len(heads)
-    tree = gold_tree(integers(heads), integers(labels))
-    records = np.zeros((FIRST_RECORD + 2 * n, FIELDS), dtype=np.int32)
-    found = []
+    n, found = len(heads), []
+    tree, records = gold_tree(integers(heads), integers(labels)), new_records(2 * n)
 
     def grow(actions, top, used):
         if len(actions) == 2 * n:
             found.append(tuple(actions))
             return
         arc, may_shift = allowed_actions(tree, records, top)
-        for action in (SHIFT,) * int(may_shift) + (int(arc),) * int(arc != NO_ARC):
-            step(records, used, top, action, 0, 0)
+        for action in (SHIFT,) * int(may_shift) + (int(arc),) * int(arc != NONE):
+            execute(records, used, top, action, 0, 0)
             grow([*actions, action], used, used + 1)
 
-    grow([], ROOT, begin(records))
+    grow([], ROOT, FIRST_RECORD)
     return found
 
 

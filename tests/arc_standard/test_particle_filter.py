@@ -8,7 +8,6 @@ from searching import search_block
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.encoding import encode_docs
-from spacy_hpyp.arc_standard.configuration import FIRST_RECORD
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_task
 from spacy_hpyp.arc_standard.search import Search
@@ -54,7 +53,7 @@ def test_parses_do_not_depend_on_the_room_for_records(
     words = running_text(toy, 20)
     settings = Search(particles, 0.5, marginals=marginals)
     alike = []
-    for room in (FIRST_RECORD, 64, PLENTY):
+    for room in (0, 64, PLENTY):
         records, beam, found = run(trained_on_documents, words, settings, room)
         alike.append([*read_posterior(records, beam, len(words), 1.0), *found])
     for first, second, third in zip(*alike):
@@ -66,7 +65,7 @@ def test_room_for_records_grows_linearly_with_the_text(toy, trained_on_documents
     rng, settings = random.Random(0), Search(100, 0.5)
     # Shuffle the words, so that there is much to try.
     words = [word for s in toy.sentences(60) * 8 for word in rng.sample(s.words, len(s.words))]
-    records, _, _ = run(trained_on_documents, words, settings, FIRST_RECORD)
+    records, _, _ = run(trained_on_documents, words, settings, 0)
     # Slightly different derivations shift and attach each word, and as much room again is free.
     assert len(records) < 30 * len(words)
     assert count_records(trained_on_documents, words, settings) > 50 * len(words)

@@ -5,7 +5,6 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from searching import decode_all
 from test_enumeration import (
     EVERYTHING,
     POOLS,
@@ -18,7 +17,7 @@ from test_enumeration import (
 
 from spacy_hpyp.annotation.arrays import Posterior, no_guides
 from spacy_hpyp.arc_standard import decoding
-from spacy_hpyp.arc_standard.configuration import ROOT
+from spacy_hpyp.arc_standard.configuration import FIRST_RECORD, ROOT
 from spacy_hpyp.arc_standard.posterior import choose, find_guides
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
@@ -40,7 +39,7 @@ def model(request):
 
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
     search = Search(particles, 0.0, marginals=True, temperature=temperature)
-    return decode_all(model.frozen, blocks_of(words, may_start=may_start), 0, search)
+    return decoding.decode_all(model.frozen, blocks_of(words, may_start=may_start), search)[0]
 
 
 def parses_of(posterior):
@@ -168,7 +167,7 @@ def prefix_sums(model, words):
                 with_word[shifted] += probability * p * tag * word
             grow(probability * p * tag * word, record, used + 1, after)
 
-    grow(1.0, ROOT, counter.first, 0)
+    grow(1.0, ROOT, FIRST_RECORD, 0)
     return with_word, with_tag
 
 

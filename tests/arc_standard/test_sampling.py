@@ -8,9 +8,9 @@ import pytest
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from transitions import integers
 
+from spacy_hpyp.arc_standard.derivations import sample_derivation, with_every_tag
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
-from spacy_hpyp.arc_standard.sampling import sample_derivation, with_every_tag
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 

@@ -5,15 +5,14 @@ from hypothesis import strategies as st
 
 from spacy_hpyp.arc_standard.configuration import (
     END,
-    FIELDS,
     FIRST_RECORD,
+    LEFT_ARCS,
+    RIGHT_ARCS,
     ROOT,
     SHIFT,
-    begin,
-    left_arc,
-    reduce,
-    right_arc,
-    shift,
+    arc_of,
+    execute,
+    new_records,
     tree_of,
 )
 
@@ -31,25 +30,16 @@ def replay(actions):
     return heads.tolist(), labels.tolist()
 
 
-def step(records, used, top, action, tag, word):
-    """Write the record of an action at `used`."""
-    if action == SHIFT:
-        shift(records, used, top, tag, word)
-    else:
-        reduce(records, used, top, action)
-
-
 def configurations(actions, tags, words):
     """Yield the records and the number of the top one, before the first and after each action."""
-    records = np.full((FIRST_RECORD + len(actions), FIELDS), -1, dtype=np.int32)
-    used, top, shifted = begin(records), ROOT, 0
-    yield records, top
-    for action in actions:
+    records, shifted = new_records(len(actions)), 0
+    records[FIRST_RECORD:] = -1
+    yield records, ROOT
+    for top, action in enumerate(actions, ROOT):
         token = (tags[shifted], words[shifted]) if action == SHIFT else (None, None)
-        step(records, used, top, action, *token)
+        execute(records, top + 1, top, action, *token)
         shifted += action == SHIFT
-        top, used = used, used + 1
-        yield records, top
+        yield records, top + 1
 
 
 @st.composite
@@ -61,7 +51,8 @@ def derivations(draw, sentences=1):
         while depth or left:
             options = [SHIFT] if left else []
             if depth >= 2:
-                options += [arc(label) for label in range(LABELS) for arc in (left_arc, right_arc)]
+                directions = LEFT_ARCS, RIGHT_ARCS
+                options += [arc_of(way, label) for label in range(LABELS) for way in directions]
             elif depth == 1 and not left:
                 options = [END]
             action = draw(st.sampled_from(options))

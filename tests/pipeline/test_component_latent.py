@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.annotation.sentences import join
-from spacy_hpyp.arc_standard import model as joint_model
+from spacy_hpyp.arc_standard import derivations
 from spacy_hpyp.arc_standard.configuration import END, POSSIBLE, SHIFT, class_of, kind_of, tree_of
 from spacy_hpyp.arc_standard.distributions import static_derivations
 
@@ -108,7 +108,7 @@ def test_estimates_among_exact_sums_are_marked(toy, trained, monkeypatch):
     exact = parser.sentence_log_probs(doc)
     assert exact.exact.all()
     assert parser.tree_log_prob(doc) == pytest.approx(exact.log_prob.sum())
-    monkeypatch.setattr(joint_model, "_AFFORDABLE", 1)
+    monkeypatch.setattr(derivations, "_AFFORDABLE", 1)
     found = parser.sentence_log_probs(doc)
     assert found.exact.tolist() == [True, False]
     assert found.log_prob == pytest.approx(exact.log_prob, abs=0.5)

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy_hpyp.annotation.arrays import Blocks, Sentences
 from spacy_hpyp.annotation.encoding import encode_docs
 from spacy_hpyp.arc_standard.decoding import decode
-from spacy_hpyp.arc_standard.model import tree_log_probs
+from spacy_hpyp.arc_standard.derivations import tree_log_probs
 from spacy_hpyp.compiled import NONE
 
 

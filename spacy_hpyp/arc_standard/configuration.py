@@ -94,8 +94,7 @@ def new_records(steps=_FEW):
     records = np.empty((FIRST_RECORD + steps, FIELDS), dtype=np.int32)
     records[NOWHERE] = 0
     records[ROOT] = 0
-    records[ROOT, TAG] = ROOT_SYMBOL
-    records[ROOT, WORD] = ROOT_SYMBOL
+    records[ROOT, TAG] = records[ROOT, WORD] = ROOT_SYMBOL
     records[ROOT, DEPTH] = 1
     return records
 

@@ -50,12 +50,12 @@ _WIDTH = 4
 _MOST_CHILDREN = 4
 _MOST_DEPTH = 6
 
-#: The element that only one distribution may read, by the name of the distribution.
-NEXT_OF = {"word": "next.tag", "label": "next.direction"}
+#: Elements that only one distribution may read, and the name of the distribution.
+NEXT_OF = {"next.tag": "word", "next.direction": "label"}
 
 
 def _elements() -> dict[str, tuple[int, int, int, int]]:
-    known = {name: (NEXT, _NO_STEP, _NO_STEP, column.TAG) for name in NEXT_OF.values()}
+    known = {name: (NEXT, _NO_STEP, _NO_STEP, column.TAG) for name in NEXT_OF}
     known["action"] = (1, _NO_STEP, _NO_STEP, column.ACTION)
     known["depth"] = (1, _NO_STEP, _NO_STEP, column.DEPTH)
     paths = {word: (start, _NO_STEP, _NO_STEP) for word, start in _WORDS.items()}
@@ -96,8 +96,8 @@ def compile_contexts(
     """
 
     def check(name: str) -> None:
-        if name in NEXT_OF.values() and NEXT_OF.get(distribution) != name:
-            only = next(other for other, theirs in NEXT_OF.items() if theirs == name)
+        only = NEXT_OF.get(name, distribution)
+        if only != distribution:
             raise ValueError(
                 f"'{name}' in '{distribution}' is unknown when the {distribution} is predicted. "
                 f"Remove it: only '{only}' can be conditioned on it."
@@ -174,11 +174,9 @@ def read_context(elements, records, top, known, row):
 
 @jitable
 def _distance(position, front):
-    """Return the class of a distance: 1, 2, 3, 4 to 5 (4), 6 to 9 (5), and 10 or more (6); 0 from
-    ROOT and from nowhere.
-    """
+    """Return the class of a distance: 1, 2, 3, 4 to 5 (4), 6 to 9 (5), 10 or more (6)."""
     distance = front - position
-    if position == 0:
+    if position == 0:  # ROOT or nowhere
         return 0
     if distance <= 3:
         return distance

@@ -56,8 +56,7 @@ def only(blocks: Blocks, block: int) -> Blocks:
 @jit
 def _read(search, records, beam, parses, start, end):
     """Read the parse of words `start` to `end` - 1 off a final beam."""
-    heads, labels = parses.heads[start:end], parses.labels[start:end]
-    tags = parses.tags[start:end]
+    heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
     if not search.marginals:
         read_parse(records, beam[highest(beam["theta"])].record, heads, labels, tags)
         return

@@ -54,11 +54,8 @@ def visit_latent(task, derivation, is_seated, rng, totals, draws):
     draws (int64[2]): The numbers of changed proposals and of those that were accepted are added.
     RETURNS (bool): Whether the sentence was seated as it should be.
     """
-    if (
-        is_seated
-        and _can_return(task, derivation)
-        and not _draw_again(task, derivation, rng, draws)
-    ):
+    can_move = is_seated and _can_return(task, derivation)
+    if can_move and not _draw_again(task, derivation, rng, draws):
         return False
     pools, events = pools_of(task.model), _read_all(task, derivation)
     for i in range(len(pools)):

@@ -81,9 +81,8 @@ class JointModel(CountModel):
     @property
     def has_pools(self) -> bool:
         """Whether transitions are factored, and pools of experts predict all distributions."""
-        return self.is_factored and not any(
-            self.conditionals[name].is_plain for name in DISTRIBUTIONS
-        )
+        is_plain = [each.is_plain for each in self.conditionals.values()]
+        return self.is_factored and not any(is_plain)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -94,9 +93,8 @@ class JointModel(CountModel):
         return dict(zip(DISTRIBUTIONS, sizes))
 
     def _new_franchise(self, name: str) -> Franchise:
-        return new_franchise(
-            self.conditionals[name].columns, self.sizes[name], one_table=self.one_table
-        )
+        columns = self.conditionals[name].columns
+        return new_franchise(columns, self.sizes[name], one_table=self.one_table)
 
     @property
     def encoder(self) -> Encoder:
@@ -111,10 +109,9 @@ class JointModel(CountModel):
         rng (numpy.random.Generator): The source of randomness.
         RAISES (ValueError): If one is not, or the model is untrained or lacks its classes.
         """
-        derivations = static_derivations(sentences)
         other = copy(self)
         other._seat({})
-        other._tables = self._tables_without(sentences, derivations, rng)
+        other._tables = self._tables_without(sentences, static_derivations(sentences), rng)
         return other
 
     # Derivations
@@ -208,9 +205,8 @@ class JointModel(CountModel):
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
         """Return `hpyp.spelling.spell` of words, given their numbers (int32[n]), in nats."""
-        return spell(
-            self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers]
-        )
+        vocabulary = self.vocabulary
+        return spell(self.spelling, len(vocabulary.words), words, vocabulary.outcomes[numbers])
 
     def spell_words(
         self, forms: Sequence[str], place: np.ndarray, numbers: np.ndarray

@@ -67,8 +67,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
     task (Task): The model, the blocks, and how to search. The words are added to `task.sums`, but
         not with `SYSTEMATIC`. With `search.apart`, `first` has to be 0.
     beam (DERIVATION[*]): The derivations before word `first`; not read if that is 0.
-    records (int32[*, 16]): Their configurations, or `new_records`; a larger array is made when
-        needed.
+    records (int32[*, 16]): Their configurations, or `new_records`; replaced if there is no room.
     rng (numpy.random.Generator): The source of randomness of `SYSTEMATIC`.
     RETURNS (tuple): The records, and the beam after the last pass.
     """
@@ -257,8 +256,7 @@ def expected_weight(d, search):
 def is_hopeless(d, best, search):
     """Whether a derivation is unlikely to get a particle in the selection step.
 
-    best (float64[*]): The highest `expected_weight` of the pass; with `TOP` the K highest, in
-    order.
+    best (float64[*]): The highest `expected_weight`, or in order the K highest with `TOP`.
     """
     if search.scheme == SYSTEMATIC:
         return False
@@ -375,8 +373,7 @@ def share(k, probability, mass):
 @jitable
 def select(task, i, end, beam, size, sentences, ended, best, rng):
     """Choose the derivations that go on, and add the word to `task.sums` unless `SYSTEMATIC`.
-
-    RETURNS (tuple): The numbers of derivations and of sentences left.
+    Returns the numbers of derivations and of sentences left.
     """
     search, sums = task.search, task.sums
     if search.scheme == SYSTEMATIC:
@@ -488,8 +485,7 @@ def keep_best(beam, best, search):
 
 @jit
 def resample(beam, particles, rng):
-    """Resample systematically if weights have become too unequal; then all particles weigh the
-    same.
+    """Resample systematically if weights are too unequal. Then all particles weigh the same.
 
     RETURNS (int): How many derivations are left.
     """

@@ -66,9 +66,8 @@ def choose(posterior, consensus, heads, labels, tags):
     each word has its most probable tag.
     """
     m, n = posterior.heads.shape
-    probability = posterior.probability
+    probability = score = posterior.probability
     agreement = np.empty(m)
-    score = probability
     if consensus:
         score = np.zeros(m)
         for word in range(n):

@@ -309,9 +309,7 @@ def _score_tags(task, records, top, word, negligible, slot):
 
 @jitable
 def find_directions(model, records, top, work):
-    """Find `work.actions`: the probabilities of all actions, or p(shift), p(end) and, at the places
-    of the first arcs, the directions of a factored model.
-    """
+    """Find `work.actions`; in a factored model, the first two arcs stand for the directions."""
     kind, found = system.kind_of(records[top, system.DEPTH]), work.transition.distribution
     ask_all(model.transition, records, top, 0, kind, work.transition)
     work.actions[:] = 0.0

@@ -5,7 +5,7 @@ from math import log, prod
 import numpy as np
 import pytest
 from seating import PRECISION
-from test_enumeration import EVERYTHING, POOLS, Counter, blocks_of, make_model, with_random_weights
+from test_enumeration import EVERYTHING, Counter, blocks_of, random_model
 
 from spacy_hpyp.arc_standard.configuration import DEPTH, FIRST_RECORD, ROOT, new_records
 from spacy_hpyp.arc_standard.decoding import decode, decode_all
@@ -19,7 +19,7 @@ EVERY = {"labels_per_arc": 9, "tags_per_word": 9, "tag_threshold": 0.0}
 @pytest.fixture(scope="module", params=[("the paper's", 2), ("directions and labels", 2)], ids=str)
 def model(request):
     name, labels = request.param
-    return with_random_weights(make_model(POOLS[name], labels=labels))
+    return random_model(name, labels=labels)
 
 
 class Plain(Counter):

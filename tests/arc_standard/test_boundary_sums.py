@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
+from test_enumeration import EVERYTHING, blocks_of, random_model
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard.decoding import decode
@@ -15,16 +15,16 @@ TEXT = np.array([0, 1, 1, 0, 1], dtype=np.int32)
 
 @pytest.fixture(scope="module")
 def model():
-    return with_random_weights(make_model(POOLS["the paper's"]))
+    return random_model("the paper's")
 
 
-def sums(model, search=SEARCH):
+def sums(model):
     """The conditional log-probability of each word, and the log-probability of the text with its
     end, from sentences parsed alone.
     """
     ends, words, before = [1.0], [], 1.0
     for t in range(1, len(TEXT) + 1):
-        alone = [decode(model.frozen, sentence_blocks([TEXT[s:t]]), search) for s in range(t)]
+        alone = [decode(model.frozen, sentence_blocks([TEXT[s:t]]), SEARCH) for s in range(t)]
         prefix = sum(
             end * np.exp((one.syntactic + one.lexical).sum()) for end, one in zip(ends, alone)
         )
@@ -34,14 +34,13 @@ def sums(model, search=SEARCH):
     return np.array(words), np.log(ends[-1])
 
 
-def read(model, may_start, search=SEARCH):
-    blocks = sentence_blocks([TEXT])._replace(may_start=np.array(may_start))
-    return decode(model.frozen, blocks, search._replace(apart=True))
+def read(model, search=SEARCH):
+    return decode(model.frozen, blocks_of(TEXT, may_start=True), search._replace(apart=True))
 
 
 def test_word_probabilities_sum_over_all_segmentations(model):
     words, whole = sums(model)
-    found = read(model, [True] * 5)
+    found = read(model)
     assert found.syntactic + found.lexical == pytest.approx(words, abs=1e-9)
     assert found.log_probability.sum() == pytest.approx(whole, abs=1e-9)
 
@@ -51,8 +50,7 @@ def test_more_particles_approximate_the_sum_more_closely(model):
     off = [
         np.abs(found.syntactic + found.lexical - words).max()
         for found in (
-            read(model, [True] * 5, SEARCH._replace(particles=particles))
-            for particles in (10, 100, 10_000)
+            read(model, SEARCH._replace(particles=particles)) for particles in (10, 100, 10_000)
         )
     ]
     assert off == sorted(off, reverse=True)

@@ -1,21 +1,15 @@
 """Context elements match their names in every configuration of every derivation."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transitions import configurations, derivations
 
-from spacy_hpyp.arc_standard.configuration import (
-    END,
-    FIRST_SYMBOL,
-    LEFT_ARCS,
-    NULL_SYMBOL,
-    ROOT_SYMBOL,
-    SHIFT,
-    class_of,
-    label_of,
-)
+from spacy_hpyp.arc_standard import configuration as system
+from spacy_hpyp.arc_standard.configuration import END, FIRST_SYMBOL, SHIFT
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts, read_context, with_classes
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, with_class_symbols
@@ -23,23 +17,21 @@ from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, with_class_symbols
 NEXT = 7
 SIDES = ["left", "right"]
 STEPS = ["left", "right", "left2", "right2"]
-STACK = [f"s{place}" for place in range(1, 5)]
-PATHS = [*STACK, *(f"{word}.{step}" for word in STACK for step in STEPS)]
+STACK, WORDS = ["s1", "s2", "s3", "s4"], ["w1", "w2", "w3"]
+
+
+def paths(*parts):
+    """All paths of one name from each list."""
+    return [*map(".".join, itertools.product(*parts))]
+
+
+PATHS = [*STACK, *paths(STACK, STEPS)]
 NAMES = [
-    "next.tag",
-    "action",
-    "depth",
-    *(f"{word}.distance" for word in STACK),
-    *(f"{path}.{field}" for path in [*PATHS, "w1", "w2", "w3"] for field in ["tag", "word"]),
-    *(
-        f"{path}.{step}.{field}"
-        for path in PATHS[4:]
-        for step in STEPS
-        for field in ["tag", "word"]
-    ),
-    *(f"{path}.{side}.{field}" for path in PATHS for side in SIDES for field in ["label", "count"]),
+    *("next.tag", "action", "depth", *paths(STACK, ["distance"])),
+    *paths([*PATHS, *WORDS, *paths(STACK, STEPS, STEPS)], ["tag", "word"]),
+    *paths(PATHS, SIDES, ["label", "count"]),
 ]
-CLASSES = [f"{path}.{field}" for path in [*PATHS, "w1", "w2", "w3"] for field in CLASS_ATTRIBUTES]
+CLASSES = paths([*PATHS, *WORDS], CLASS_ATTRIBUTES)
 # Class paths by word number. The last words have none.
 CLASS_PATHS = ["0101", "0110", "0101101010101011010", "1", *12 * [""]]
 
@@ -62,8 +54,10 @@ class Simulation:
             self.first = self.words
         else:
             second, first = self.stack[-2:]
-            head, dependent = (first, second) if class_of(action) == LEFT_ARCS else (second, first)
-            self.arcs.append((head, dependent, label_of(action)))
+            head, dependent = (
+                (first, second) if system.class_of(action) == system.LEFT_ARCS else (second, first)
+            )
+            self.arcs.append((head, dependent, system.label_of(action)))
             self.stack.remove(dependent)
 
     def item(self, name):
@@ -77,33 +71,26 @@ class Simulation:
 
     def children(self, word, side):
         """Dependents on one side with their labels, the outermost last."""
-        found = [(dependent, label) for head, dependent, label in self.arcs if head == word]
-        return (
-            []
-            if word in ("ROOT", None)
-            else [d for d in found if (d[0] < word) == (side == "left")]
-        )
+        return [
+            (dependent, label)
+            for head, dependent, label in self.arcs
+            if head == word and (dependent < word) == (side == "left")
+        ]
 
     def position(self, word):
         return 0 if word in ("ROOT", None) else word - self.first + 1
 
     def distance(self, name):
         place = int(name[1:])
-        front = (
-            self.words - self.first + 1 if place == 1 else self.position(self.item(f"s{place - 1}"))
-        )
-        words = front - self.position(self.item(name))
-        return (
-            0
-            if self.position(self.item(name)) == 0
-            else [0, 1, 2, 3, 4, 4, 5, 5, 5, 5, 6][min(words, 10)]
-        )
+        last, position = self.words - self.first, self.position(self.item(name))
+        front = last + 1 if place == 1 else self.position(self.item(f"s{place - 1}"))
+        return [0, 1, 2, 3, 4, 4, 5, 5, 5, 5, 6][min(front - position, 10)] if position else 0
 
     def read(self, name):
         if name in ("next.tag", "next.direction"):
             return FIRST_SYMBOL + NEXT
         if name == "action":
-            return FIRST_SYMBOL + self.last if self.stack else NULL_SYMBOL
+            return FIRST_SYMBOL + self.last if self.stack else system.NULL_SYMBOL
         if name == "depth":
             return min(len(self.stack) + 1, 6)
         start, *steps, field = name.split(".")
@@ -119,9 +106,9 @@ class Simulation:
             children = self.children(word, side)
             if field == "count":
                 return min(len(children), 4)
-            return FIRST_SYMBOL + children[-1][1] if children else NULL_SYMBOL
+            return FIRST_SYMBOL + children[-1][1] if children else system.NULL_SYMBOL
         if word in ("ROOT", None):
-            return ROOT_SYMBOL if word == "ROOT" else NULL_SYMBOL
+            return system.ROOT_SYMBOL if word == "ROOT" else system.NULL_SYMBOL
         if field in CLASS_ATTRIBUTES and CLASS_PATHS[word]:
             elements = np.array([[list(CLASS_ATTRIBUTES).index(field)]])
             paths = [*[""] * FIRST_SYMBOL, *CLASS_PATHS]
@@ -166,9 +153,7 @@ def test_columns_map_each_expert_to_its_elements_in_order(experts):
     }
     assert columns.shape == (len(experts), max(map(len, experts), default=0))
     for expert, row in zip(experts, columns.tolist()):
-        assert [rows[column] for column in row[: len(expert)]] == [
-            ELEMENTS[name] for name in expert
-        ]
+        assert [rows[column] for column in row[: len(expert)]] == [*map(ELEMENTS.get, expert)]
         assert set(row[len(expert) :]) <= {-1}
 
 

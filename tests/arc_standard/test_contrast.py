@@ -15,15 +15,7 @@ from spacy_hpyp.hpyp.pool import Weights
 
 # Few enough derivations for the beam to hold all of them, so that it stays the same when weights
 # change a little.
-SEARCH = Search(
-    500_000,
-    0.0,
-    marginals=True,
-    labels_per_arc=20,
-    tags_per_word=2,
-    tag_threshold=0.0,
-    future_cost=0.0,
-)
+SEARCH = Search(500_000, 0.0, marginals=True, labels_per_arc=20, tags_per_word=2, tag_threshold=0.0)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_enumeration import EVERYTHING, POOLS, blocks_of, make_model, with_random_weights
+from test_enumeration import EVERYTHING, POOLS, blocks_of, random_model
 from test_posterior import ROUNDING
 
 from spacy_hpyp.arc_standard.decoding import cut, decode, decode_all, mixture, posteriors
@@ -15,7 +15,7 @@ RUNNING = blocks_of(WORDS, may_start=True)
 
 @pytest.fixture(scope="module", params=POOLS)
 def model(request):
-    return with_random_weights(make_model(POOLS[request.param]))
+    return random_model(request.param)
 
 
 @pytest.fixture(scope="module", params=[1.0, 3.0])

@@ -8,13 +8,12 @@ import pytest
 from seating import PRECISION
 from test_enumeration import POOLS, Counter, make_model
 from test_oracle import reachable_derivations
-from test_sampling import assert_drawn_from
+from test_sampling import assert_drawn_from, sample
 from transitions import configurations, integers
 
 from spacy_hpyp.arc_standard.configuration import SHIFT
-from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
+from spacy_hpyp.arc_standard.derivations import tree_log_probability
 from spacy_hpyp.arc_standard.likelihood import new_workspace
-from spacy_hpyp.arc_standard.proposals import sampling_task
 from spacy_hpyp.hpyp.pool import Weights
 
 #: Heads with 1, 2, 6, 4 and 12 derivations.
@@ -69,18 +68,13 @@ def exact(model, rows, limit=1000):
     return tree_log_probability(joint.frozen, *rows, limit, queries)
 
 
-def draw(model, rows, particles, rng, retained=()):
+def draw(model, rows, particles, rng, retained=None):
     """Draw a derivation, and estimate the tree's log-probability."""
-    joint, queries = model
-    actions, tags = (
-        np.full(2 * len(rows[0]), -1, dtype=np.int32),
-        np.empty(len(rows[0]), dtype=np.int32),
+    retained = retained and (retained, rows[1])
+    (actions, _), estimate = sample(
+        model[0].frozen, model[1], rows[0], rng, particles, tree=rows[1:], retained=retained
     )
-    task = sampling_task(joint.frozen, queries, rows[0], particles, rows[1:])
-    if retained:
-        task.retained.actions[:], task.retained.tags[:] = retained, rows[1]
-    estimate = sample_derivation(task, rng, actions, tags)
-    return tuple(actions.tolist()), estimate
+    return actions, estimate
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=str)

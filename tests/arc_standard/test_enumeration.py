@@ -12,25 +12,9 @@ from transitions import integers, replay
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.annotation.sentences import join
+from spacy_hpyp.arc_standard import configuration as system
 from spacy_hpyp.arc_standard import decoding
-from spacy_hpyp.arc_standard.configuration import (
-    DEPTH,
-    END,
-    ENDS,
-    FIRST_ARC,
-    FIRST_RECORD,
-    LEFT_ARCS,
-    RIGHT_ARCS,
-    ROOT,
-    SHIFT,
-    SHIFTS,
-    action_count,
-    class_of,
-    derivation,
-    execute,
-    label_of,
-    new_records,
-)
+from spacy_hpyp.arc_standard.configuration import END, ENDS, FIRST_RECORD, ROOT, SHIFT
 from spacy_hpyp.arc_standard.contexts import read_context
 from spacy_hpyp.arc_standard.distributions import ContextLists, static_derivations
 from spacy_hpyp.arc_standard.model import JointModel
@@ -85,26 +69,24 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
     model.initialize(
         [f"label{i}" for i in range(labels)], Vocabulary.collect(named, ["A", "B"], settings)
     )
-    rng = np.random.default_rng(1)
-    rows = [
-        np.array(
-            [
-                [model.vocabulary.number(f"word{w}") for w in words],
-                tags,
-                heads,
-                [NONE if h == NONE else (i + h) % labels for i, h in enumerate(heads)],
-            ],
-            dtype=np.int32,
-        )
-        for words, tags, heads in TREES
-    ]
+    rng, number = np.random.default_rng(1), model.vocabulary.number
+    rows = sentences_of(
+        *(([number(f"word{w}") for w in words], *tree) for words, *tree in TREES), labels=labels
+    )
     for sweep in range(sweeps):
-        sentences = join(rows)
-        model.gibbs_step(
-            sentences, static_derivations(sentences), np.full(len(rows), sweep > 0), rng
-        )
+        seated = np.full(len(TREES), sweep > 0)
+        model.gibbs_step(rows, static_derivations(rows), seated, rng)
         model.resample(rng)
     return model
+
+
+def sentences_of(*trees, labels=1):
+    """Sentences of words, tags and heads, with labels."""
+
+    def label(word, head):
+        return NONE if head == NONE else (word + head) % labels
+
+    return join([integers([*tree, [*map(label, range(9), tree[2])]]) for tree in trees])
 
 
 def with_random_weights(model):
@@ -116,20 +98,25 @@ def with_random_weights(model):
     return model
 
 
+def random_model(name, **options):
+    """A model of `POOLS` with random weights."""
+    return with_random_weights(make_model(POOLS[name], **options))
+
+
 class Counter:
     """Enumerate all derivations, with probabilities from the live seating, expert by expert."""
 
     def __init__(self, model, best_labels=False):
         self.model = model
         self.best_labels = best_labels
-        self.records = new_records()
+        self.records = system.new_records()
         self.sizes = model.sizes
 
     def probability(self, name, top, dish, known=0):
         elements = self.model.conditionals[name].elements
         row = np.zeros(len(elements), dtype=np.int32)
         read_context(elements, self.records, top, known, row)
-        depth = int(self.records[top, DEPTH])
+        depth = int(self.records[top, system.DEPTH])
         possible = (
             self.possible_directions(depth) if name == "transition" else range(self.sizes[name])
         )
@@ -138,7 +125,9 @@ class Counter:
     def possible_directions(self, depth):
         if not self.model.is_factored:
             return range(self.sizes["transition"])
-        return {1: [SHIFTS], 2: [SHIFTS, ENDS]}.get(depth, [SHIFTS, LEFT_ARCS, RIGHT_ARCS])
+        return {1: [system.SHIFTS], 2: [system.SHIFTS, ENDS]}.get(
+            depth, [system.SHIFTS, system.LEFT_ARCS, system.RIGHT_ARCS]
+        )
 
     @cache  # noqa: B019
     def _probability(self, name, dish, row, possible):
@@ -173,12 +162,12 @@ class Counter:
     def action_probability(self, top, action):
         if not self.model.is_factored:
             return self.probability("transition", top, action)
-        direction = class_of(action)
+        direction = system.class_of(action)
         p = self.probability("transition", top, direction)
         return (
             p
-            if action < FIRST_ARC
-            else p * self.probability("label", top, label_of(action), direction)
+            if action < system.FIRST_ARC
+            else p * self.probability("label", top, system.label_of(action), direction)
         )
 
     def derivations(self, n, words=None):
@@ -189,8 +178,8 @@ class Counter:
 
     def actions(self, top):
         """The actions to try: all of them, or those with the most probable labels."""
-        actions = range(action_count(len(self.model.labels)))
-        if not self.best_labels or self.records[top, DEPTH] < 3:
+        actions = range(system.action_count(len(self.model.labels)))
+        if not self.best_labels or self.records[top, system.DEPTH] < 3:
             return actions
         arcs = [
             max(actions[start::2], key=lambda action: self.action_probability(top, action))
@@ -203,9 +192,9 @@ class Counter:
         Yield the record, the probabilities of the action, the tag and the word, and the number of
         shifted words.
         """
-        depth = int(self.records[top, DEPTH])
+        depth = int(self.records[top, system.DEPTH])
         for action in self.actions(top):
-            direction = class_of(action)
+            direction = system.class_of(action)
             if self.model.is_factored and direction not in self.possible_directions(depth):
                 continue
             if action == SHIFT and shifted < n:
@@ -215,14 +204,14 @@ class Counter:
                     range(len(self.model.tags)), choices if words is None else [words[shifted]]
                 ):
                     record = self.place(used)
-                    execute(self.records, record, top, action, tag, word)
+                    system.execute(self.records, record, top, action, tag, word)
                     p_tag = self.probability("tag", top, tag)
                     yield record, p, p_tag, self.probability("word", top, word, tag), shifted + 1
             elif (action == END and depth == 2 and shifted == n) or (
                 direction > ENDS and depth > 2
             ):
                 record = self.place(used)
-                execute(self.records, record, top, action, 0, 0)
+                system.execute(self.records, record, top, action, 0, 0)
                 yield record, self.action_probability(top, action), 1.0, 1.0, shifted
 
     def place(self, used):
@@ -230,7 +219,7 @@ class Counter:
         return used
 
     def _grow(self, probability, top, used, n, words, shifted):
-        if shifted == n and self.records[top, DEPTH] == 1:
+        if shifted == n and self.records[top, system.DEPTH] == 1:
             yield probability, top
             return
         for record, *factors, after in self.steps(top, used, n, words, shifted):
@@ -239,7 +228,7 @@ class Counter:
     def path(self, last, n):
         """The actions and tags of a derivation."""
         actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
-        derivation(self.records, last, actions, tags)
+        system.derivation(self.records, last, actions, tags)
         return tuple(actions.tolist()), tuple(tags.tolist())
 
     def tree(self, last, n):
@@ -333,7 +322,7 @@ def test_beam_sums_are_lower_bounds(model):
 def test_the_first_visit_predicts_from_the_sentence_alone():
     model = make_model(POOLS["the paper's"], sweeps=0)
     actions, tags, words = (model.sizes[name] for name in ("transition", "tag", "word"))
-    sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
+    sentence = sentences_of(([0], [1], [NONE]))
     found, _ = model.gibbs_step(
         sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0)
     )

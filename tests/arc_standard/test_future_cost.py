@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from seating import PRECISION
-from test_enumeration import EVERYTHING, POOLS, blocks_of, make_model, with_random_weights
+from test_enumeration import EVERYTHING, POOLS, blocks_of, make_model, random_model
 
 from spacy_hpyp.arc_standard import decoding, future_cost
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
@@ -93,7 +93,7 @@ def test_future_cost_is_zero_with_weight_zero_or_without_a_chain():
 
 @pytest.fixture(scope="module", params=POOLS)
 def model(request):
-    return with_random_weights(make_model(POOLS[request.param]))
+    return random_model(request.param)
 
 
 def decode(model, blocks, particles=EVERYTHING, share=1.0):

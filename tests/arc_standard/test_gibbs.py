@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from compiling import compiled
 from seating import context_of, squared_sizes
-from test_enumeration import POOLS, make_model, with_random_weights
+from test_enumeration import POOLS, make_model, sentences_of, with_random_weights
 from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
 
-from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard.derivations import tree_log_probs
 from spacy_hpyp.arc_standard.distributions import (
     DISTRIBUTIONS,
     ContextLists,
-    Generated,
     events_of,
     static_derivations,
 )
@@ -42,12 +40,6 @@ CONTEXTS = {
 }
 
 
-def sentence():
-    return join(
-        [np.array([WORDS, TAGS, HEADS, [NONE if h == NONE else 0 for h in HEADS]], dtype=np.int32)]
-    )
-
-
 def without_sentences(model):
     """Empty the seating of a model, and set hyperparameters known to the enumeration."""
     for name, size in model.sizes.items():
@@ -59,10 +51,16 @@ def without_sentences(model):
     return model
 
 
+def add(model, rows, seed):
+    """Add sentences to the seating."""
+    seated = np.zeros(len(rows.offsets) - 1, dtype=bool)
+    model.gibbs_step(rows, static_derivations(rows), seated, np.random.default_rng(seed))
+
+
 def model_with_one_sentence(contexts):
     model = without_sentences(with_random_weights(make_model(contexts)))
-    rows = sentence()
-    model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    rows = sentences_of((WORDS, TAGS, HEADS))
+    add(model, rows, 0)
     return model, rows
 
 
@@ -87,9 +85,7 @@ def test_seatings_are_visited_as_often_as_enumeration_predicts(kind, name):
     model, rows = model_with_one_sentence(CONTEXTS[kind])
     pool = model.pool(name, model.weights[name], no_gradient(model.weights)[name], 1000)
     derivations = static_derivations(rows)
-    generated = Generated(
-        DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets
-    )
+    generated = model.generated(name, rows, derivations)
     squares = run(pool, generated, np.array([True]), STEPS, np.random.default_rng(7))
 
     events = events_of(pool, *generated[:3], rows.tags, derivations.actions)
@@ -118,24 +114,22 @@ def test_seatings_are_visited_as_often_as_enumeration_predicts(kind, name):
 
 @pytest.mark.parametrize("name", POOLS)
 def test_a_held_out_copy_predicts_without_the_held_out_sentences(name):
-    model, rows = make_model(POOLS[name]), sentence()
+    model, rows = make_model(POOLS[name]), sentences_of((WORDS, TAGS, HEADS))
     for i in range(20):
-        model.gibbs_step(
-            rows, static_derivations(rows), np.array([False]), np.random.default_rng(i)
-        )
+        add(model, rows, i)
     before, predicted = model.pack(), tree_log_probs(model.frozen, rows).log_prob
-    several = join([np.stack(list(rows[:4]))] * 8)
+    several, too_many = (sentences_of(*[(WORDS, TAGS, HEADS)] * count) for count in (8, 21))
     others = model.held_out_copy(several, np.random.default_rng(1))
     assert tree_log_probs(others.frozen, rows).log_prob < predicted
     with pytest.raises(ValueError, match="cannot be removed"):
-        model.held_out_copy(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
+        model.held_out_copy(too_many, np.random.default_rng(1))
     assert model.pack() == before
     assert tree_log_probs(model.frozen, rows).log_prob == predicted
 
 
 def test_an_interrupt_during_loading_loses_nothing(monkeypatch):
-    model, rows = make_model(POOLS["the paper's"]), sentence()
-    model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    model, rows = make_model(POOLS["the paper's"]), sentences_of((WORDS, TAGS, HEADS))
+    add(model, rows, 0)
     before, loaded = model.pack(), model.from_bytes(model.to_bytes())
     of_each = loaded._of_each
 
@@ -148,5 +142,5 @@ def test_an_interrupt_during_loading_loses_nothing(monkeypatch):
         loaded.franchises  # noqa: B018
     monkeypatch.undo()
     assert loaded.pack() == before
-    loaded.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(1))
+    add(loaded, rows, 1)
     assert loaded.pack() != before

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
+from test_enumeration import EVERYTHING, POOLS, blocks_of, random_model
 
-from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard import increments
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.increments import OPEN
@@ -14,37 +13,32 @@ from spacy_hpyp.arc_standard.search import Search
 pytestmark = pytest.mark.slow
 
 # Exhaustive search.
-SEARCH = Search(
-    EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0
-)
+SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0)
 
 
 @pytest.fixture(scope="module", params=POOLS)
 def model(request):
-    return with_random_weights(make_model(POOLS[request.param]))
+    return random_model(request.param)
 
 
 def prefix_probability(model, words):
     """The probabilities of a prefix and of the complete sentence."""
     if not words:
         return 1.0, 0.0
-    blocks = sentence_blocks([np.array(words, dtype=np.int32)])
-    parses = decode(model.frozen, blocks, SEARCH)
+    parses = decode(model.frozen, blocks_of(words), SEARCH)
     prefixes = parses.syntactic + parses.lexical
     return np.exp(prefixes.sum()), np.exp(parses.log_probability.sum())
 
 
-def follow(model, sentences, threads=1, particles=1000, **options):
-    blocks = sentence_blocks([np.array(words, dtype=np.int32) for words in sentences])
-    return increments.follow(
-        model.frozen, blocks, SEARCH._replace(particles=particles), threads, **options
-    )
+def follow(model, words, particles=1000):
+    search = SEARCH._replace(particles=particles)
+    (found,) = increments.follow(model.frozen, blocks_of(words), search)
+    return found
 
 
 def test_next_word_probabilities_are_proportional_to_prefix_probabilities(model):
-    outcomes = len(model.vocabulary)
-    words = [0, 1, 0, 0]
-    (found,) = follow(model, [words], particles=10**6)
+    outcomes, words = len(model.vocabulary), [0, 1, 0, 0]
+    found = follow(model, words, particles=10**6)
     for length in range(len(words) + 1):
         prefix = words[:length]
         expected = [prefix_probability(model, [*prefix, word])[0] for word in range(outcomes)]
@@ -57,7 +51,7 @@ def test_next_word_probabilities_are_proportional_to_prefix_probabilities(model)
 
 def test_analyses_are_distinct_and_sum_to_the_prefix_probability(model):
     words = [1, 0, 1]
-    (found,) = follow(model, [words])
+    found = follow(model, words)
     for word in range(len(words)):
         size = found.size[word]
         assert size <= 1000
@@ -84,8 +78,7 @@ def test_analyses_are_distinct_and_sum_to_the_prefix_probability(model):
 
 
 def test_analysis_numbers_are_equal_if_and_only_if_analyses_are(model):
-    words = [1, 0, 1, 1, 0]
-    (found,) = follow(model, [words])
+    found = follow(model, [1, 0, 1, 1, 0])
     for word, size in enumerate(found.size):
         parts = (part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags))
         rows = [tuple(row) for row in np.concatenate(list(parts), axis=1).tolist()]

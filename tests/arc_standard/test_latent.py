@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from compiling import compiled
 from seating import context_of
-from test_enumeration import POOLS, Counter, make_model, with_random_weights
+from test_enumeration import POOLS, Counter, make_model, random_model, sentences_of
 from test_franchise import enumerate_seatings
-from test_gibbs import without_sentences
+from test_gibbs import add, without_sentences
 from total_variation import total_variation
+from transitions import integers
 
-from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard.distributions import (
     DISTRIBUTIONS,
     ContextLists,
@@ -35,17 +35,6 @@ STEPS = 6_000
 SMALL = ContextLists(transition=[["s2.tag"]], label=[], tag=[["s2.tag"]], word=[["next.tag"]])
 
 
-def rows_of(*sentences):
-    return join(
-        [
-            np.array(
-                [words, tags, heads, [NONE if h == NONE else 0 for h in heads]], dtype=np.int32
-            )
-            for words, tags, heads in sentences
-        ]
-    )
-
-
 def all_derivations(model, words, tags, heads, given_tree):
     """Actions and tags of all derivations of the words, or of the tree."""
     counter, n = Counter(model), len(words)
@@ -56,21 +45,17 @@ def all_derivations(model, words, tags, heads, given_tree):
     ]
 
 
-def run(model, rows, given_trees, steps=STEPS):
+def run(model, rows, given_trees):
     """The derivations of all sentences after each step."""
     derivations, rng, visited = static_derivations(rows), np.random.default_rng(5), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)
-    for _ in range(steps):
+    for _ in range(STEPS):
         model.latent_step(rows, derivations, seated, rng, given_trees=given_trees, particles=3)
-        visited.append(
-            tuple(
-                (
-                    *derivations.actions[2 * start : 2 * end].tolist(),
-                    *derivations.tags[start:end].tolist(),
-                )
-                for start, end in itertools.pairwise(rows.offsets.tolist())
-            )
+        parts = (
+            np.split(derivations.actions, 2 * rows.offsets[1:-1]),
+            np.split(derivations.tags, rows.offsets[1:-1]),
         )
+        visited.append(tuple((*actions.tolist(), *tags.tolist()) for actions, tags in zip(*parts)))
     return visited
 
 
@@ -83,13 +68,9 @@ class Marginal:
     def __call__(self, words, paths):
         probability = 1.0
         for name in DISTRIBUTIONS:
-            pairs = zip(words, paths)
-            customers = [
-                customer
-                for pair in pairs
-                for customer in self.customers(name, tuple(pair[0]), pair[1])
-            ]
-            probability *= self.of_customers(name, tuple(sorted(customers)))
+            of_each = (self.customers(name, tuple(one), path) for one, path in zip(words, paths))
+            customers = tuple(sorted(itertools.chain(*of_each)))
+            probability *= self.of_customers(name, customers)
         return probability
 
     @cache  # noqa: B019
@@ -98,10 +79,8 @@ class Marginal:
             name, self.model.weights[name], no_gradient(self.model.weights)[name], 1000
         )
         number, n = DISTRIBUTIONS.index(name), len(words)
-        path = np.array(path, dtype=np.int32)
-        events = events_of(
-            pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n]
-        )
+        path = integers(path)
+        events = events_of(pool, number, False, integers(words), path[2 * n :], path[: 2 * n])
         return [
             (context_of(pool.experts, events.restaurants[i, 0])[1], int(events.dish[i]))
             for i in range(events.count[0])
@@ -121,14 +100,12 @@ def test_derivations_are_visited_as_often_as_the_posterior_predicts(given_tree):
     ]
     model = without_sentences(make_model(SMALL))
     marginal = Marginal(without_sentences(make_model(SMALL)))
-    rows = rows_of(*sentences)
+    rows = sentences_of(*sentences)
     paths = [all_derivations(make_model(SMALL), *sentence, given_tree) for sentence in sentences]
     words = [sentence[0] for sentence in sentences]
     exact = {both: marginal(words, both) for both in itertools.product(*paths)}
     exact = {both: probability / sum(exact.values()) for both, probability in exact.items()}
-    model.gibbs_step(
-        rows, static_derivations(rows), np.array([False, False]), np.random.default_rng(3)
-    )
+    add(model, rows, 3)
     visited = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert len(exact) == (2 if given_tree else 128)
@@ -141,16 +118,16 @@ def test_derivations_are_visited_as_often_as_the_posterior_predicts(given_tree):
 def test_derivations_among_other_sentences_are_visited_as_often_as_predicted(given_tree):
     name = "directions and labels"
     # With at most one table, the seating of the other sentences is known.
-    model = with_random_weights(make_model(POOLS[name], one_table=True))
-    rows = rows_of((WORDS, TAGS, HEADS))
+    model = random_model(name, one_table=True)
+    rows = sentences_of((WORDS, TAGS, HEADS))
     exact, seatings = {}, {}
     for path in all_derivations(model, WORDS, TAGS, HEADS, given_tree):
-        trial = with_random_weights(make_model(POOLS[name], one_table=True))
-        new = Derivations(*(np.array(part, dtype=np.int32) for part in (path[:6], path[6:])))
+        trial = random_model(name, one_table=True)
+        new = Derivations(integers(path[:6]), integers(path[6:]))
         found, _ = trial.gibbs_step(rows, new, np.array([False]), np.random.default_rng(0))
         exact[(path,)], seatings[(path,)] = exp(sum(found.values())), trial.pack()
     exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
-    model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(3))
+    add(model, rows, 3)
     visited = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert distance < limit
@@ -160,10 +137,10 @@ def test_derivations_among_other_sentences_are_visited_as_often_as_predicted(giv
 
 def test_derivations_that_contradict_the_seating_raise_an_error():
     model = make_model(POOLS["the paper's"])
-    rows = rows_of((WORDS, TAGS, HEADS))
-    derivations = static_derivations(rows)
-    model.gibbs_step(rows, derivations, np.array([False]), np.random.default_rng(3))
-    other = Derivations(derivations.actions, (1 - derivations.tags).astype(np.int32))
+    rows = sentences_of((WORDS, TAGS, HEADS))
+    add(model, rows, 3)
+    other = static_derivations(rows)
+    other = other._replace(tags=1 - other.tags)
     with pytest.raises(ValueError, match="do not belong together"):
         model.latent_step(
             rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3

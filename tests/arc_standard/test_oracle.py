@@ -10,35 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transitions import LABELS, configurations, derivations, integers, replay
 
-from spacy_hpyp.arc_standard.configuration import (
-    ACTION,
-    BELOW,
-    DEPTH,
-    END,
-    FIRST_RECORD,
-    FIRST_SYMBOL,
-    LEFT_ARCS,
-    NOWHERE,
-    RIGHT_ARCS,
-    ROOT,
-    ROOT_SYMBOL,
-    SHIFT,
-    TAG,
-    WORD,
-    arc_of,
-    class_of,
-    derivation,
-    execute,
-    new_records,
-)
+from spacy_hpyp.arc_standard import configuration as system
+from spacy_hpyp.arc_standard.configuration import END, FIRST_SYMBOL, LEFT_ARCS, RIGHT_ARCS, SHIFT
 from spacy_hpyp.arc_standard.oracle import allowed_actions, gold_tree, static_oracle
 from spacy_hpyp.compiled import NONE
-
-
-def oracle(heads, labels):
-    """The actions of the static oracle, or None."""
-    actions = np.full(2 * len(heads), -1, dtype=np.int32)
-    return actions if static_oracle(integers(heads), integers(labels), actions) else None
 
 
 def earliest_arcs(heads, labels):
@@ -54,7 +29,7 @@ def earliest_arcs(heads, labels):
                     arc = head, dependent
         if arc:
             head, dependent = arc
-            yield arc_of(LEFT_ARCS if dependent < head else RIGHT_ARCS, labels[dependent])
+            yield system.arc_of(LEFT_ARCS if dependent < head else RIGHT_ARCS, labels[dependent])
             stack.remove(dependent)
             missing.remove(dependent)
         elif word < len(heads):
@@ -72,8 +47,8 @@ def test_static_oracle_adds_arcs_early_and_accepts_only_projective_trees(words, 
     found = set()
     for heads in itertools.product(range(-1, words), repeat=words):
         labels = [-1 if head == -1 else word % LABELS for word, head in enumerate(heads)]
-        actions = oracle(heads, labels)
-        if actions is not None:
+        actions = np.full(2 * words, -1, dtype=np.int32)
+        if static_oracle(integers(heads), integers(labels), actions):
             assert replay(actions) == (list(heads), labels)
             assert actions.tolist() == list(earliest_arcs(heads, labels))
             found.add(tuple(actions.tolist()))
@@ -83,17 +58,10 @@ def test_static_oracle_adds_arcs_early_and_accepts_only_projective_trees(words, 
 def stack_of(records, top):
     """The symbols of the items' tags and words, from the top down."""
     items = []
-    while top != NOWHERE:
-        items.append((int(records[top, TAG]), int(records[top, WORD])))
-        top = records[top, BELOW]
+    while top != system.NOWHERE:
+        items.append((int(records[top, system.TAG]), int(records[top, system.WORD])))
+        top = records[top, system.BELOW]
     return items
-
-
-def read_back(records, last, length, words):
-    """The actions and tags that lead to a record."""
-    actions, tags = np.full(length, -9, dtype=np.int32), np.full(words, -9, dtype=np.int32)
-    derivation(records, last, actions, tags)
-    return actions.tolist(), tags.tolist()
 
 
 @settings(deadline=None, derandomize=True)
@@ -101,7 +69,7 @@ def read_back(records, last, length, words):
 def test_records_hold_the_stack_and_all_previous_actions(actions, data):
     n = len(actions) // 2
     tags, words = (data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)) for _ in range(2))
-    stack, shifted = [(ROOT_SYMBOL, ROOT_SYMBOL)], 0
+    stack, shifted = [(system.ROOT_SYMBOL, system.ROOT_SYMBOL)], 0
     for done, (records, top) in enumerate(configurations(actions, tags, words)):
         if done:
             action = actions[done - 1]
@@ -109,11 +77,13 @@ def test_records_hold_the_stack_and_all_previous_actions(actions, data):
                 stack.append((FIRST_SYMBOL + tags[shifted], FIRST_SYMBOL + words[shifted]))
                 shifted += 1
             else:
-                del stack[-2 if class_of(action) == LEFT_ARCS else -1]
-            assert records[top, ACTION] == action
+                del stack[-2 if system.class_of(action) == LEFT_ARCS else -1]
+            assert records[top, system.ACTION] == action
         assert stack_of(records, top) == stack[::-1]
-        assert records[top, DEPTH] == len(stack)
-        assert read_back(records, top, done, shifted) == (actions[:done], tags[:shifted])
+        assert records[top, system.DEPTH] == len(stack)
+        found = np.full(done, -9, dtype=np.int32), np.full(shifted, -9, dtype=np.int32)
+        system.derivation(records, top, *found)
+        assert [part.tolist() for part in found] == [actions[:done], tags[:shifted]]
 
 
 def labels_of(heads):
@@ -122,9 +92,7 @@ def labels_of(heads):
 
 
 def all_action_sequences(words):
-    """All action sequences of a sentence by the heads that they build, with labels as in
-    `labels_of`.
-    """
+    """All action sequences by the heads that they build, with labels as in `labels_of`."""
     trees = defaultdict(set)
 
     def grow(actions, stack, word):
@@ -135,8 +103,8 @@ def all_action_sequences(words):
             grow([*actions, SHIFT], [*stack, word], word + 1)
         if len(stack) >= 2:
             *rest, second, first = stack
-            grow([*actions, arc_of(LEFT_ARCS, second)], [*rest, first], word)
-            grow([*actions, arc_of(RIGHT_ARCS, first)], [*rest, second], word)
+            grow([*actions, system.arc_of(LEFT_ARCS, second)], [*rest, first], word)
+            grow([*actions, system.arc_of(RIGHT_ARCS, first)], [*rest, second], word)
         if len(stack) == 1 and word == words:
             grow([*actions, END], [], word)
 
@@ -147,7 +115,7 @@ def all_action_sequences(words):
 def reachable_derivations(heads, labels):
     """All derivations that the non-deterministic oracle allows."""
     n, found = len(heads), []
-    tree, records = gold_tree(integers(heads), integers(labels)), new_records(2 * n)
+    tree, records = gold_tree(integers(heads), integers(labels)), system.new_records(2 * n)
 
     def grow(actions, top, used):
         if len(actions) == 2 * n:
@@ -155,10 +123,10 @@ def reachable_derivations(heads, labels):
             return
         arc, may_shift = allowed_actions(tree, records, top)
         for action in (SHIFT,) * int(may_shift) + (int(arc),) * int(arc != NONE):
-            execute(records, used, top, action, 0, 0)
+            system.execute(records, used, top, action, 0, 0)
             grow([*actions, action], used, used + 1)
 
-    grow([], ROOT, FIRST_RECORD)
+    grow([], system.ROOT, system.FIRST_RECORD)
     return found
 
 

@@ -5,15 +5,8 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from test_enumeration import (
-    EVERYTHING,
-    POOLS,
-    Counter,
-    blocks_of,
-    decode,
-    make_model,
-    with_random_weights,
-)
+from test_enumeration import EVERYTHING, POOLS, Counter, blocks_of, decode, random_model
+from transitions import integers
 
 from spacy_hpyp.annotation.arrays import Posterior, no_guides
 from spacy_hpyp.arc_standard import decoding
@@ -34,7 +27,7 @@ ROUNDING = 1e-4
 )
 def model(request):
     name, labels = request.param
-    return with_random_weights(make_model(POOLS[name], labels=labels))
+    return random_model(name, labels=labels)
 
 
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
@@ -108,18 +101,11 @@ def test_marginals_match_enumeration(model, consensus):
 
 def random_posterior(rng):
     m, n = int(rng.integers(1, 12)), int(rng.integers(1, 6))
-    heads = rng.integers(-1, 3, (m, n)).astype(np.int32)
-    labels = np.where(heads < 0, -1, rng.integers(0, 2, (m, n))).astype(np.int32)
-    tags = rng.integers(0, 3, (m, n)).astype(np.int32)
+    heads = integers(rng.integers(-1, 3, (m, n)))
+    labels = integers(np.where(heads < 0, -1, rng.integers(0, 2, (m, n))))
+    tags = integers(rng.integers(0, 3, (m, n)))
     weight = rng.random(m) + 1e-3
     return Posterior(heads, labels, tags, np.log(weight), weight / weight.sum())
-
-
-def chosen(posterior, consensus):
-    n = posterior.heads.shape[1]
-    heads, labels, tags = (np.full(n, -7, dtype=np.int32) for _ in range(3))
-    choose(posterior, consensus, heads, labels, tags)
-    return heads, labels, tags
 
 
 def expected_right(posterior, heads, labels):
@@ -135,15 +121,12 @@ def posteriors():
 
 def test_consensus_maximizes_expected_arcs_and_tag_probabilities(posteriors):
     for posterior in posteriors:
-        heads, labels, tags = chosen(posterior, True)
-        scores = [
-            expected_right(posterior, *tree) for tree in zip(posterior.heads, posterior.labels)
-        ]
-        assert expected_right(posterior, heads, labels) == pytest.approx(max(scores), abs=1e-12)
-        assert any(
-            np.array_equal(heads, h) and np.array_equal(labels, tree)
-            for h, tree in zip(posterior.heads, posterior.labels)
-        )
+        heads, labels, tags = np.full((3, posterior.heads.shape[1]), -7, dtype=np.int32)
+        choose(posterior, True, heads, labels, tags)
+        trees = [*zip(posterior.heads, posterior.labels)]
+        highest = max(expected_right(posterior, *tree) for tree in trees)
+        assert expected_right(posterior, heads, labels) == pytest.approx(highest, abs=1e-12)
+        assert any(np.array_equal([heads, labels], tree) for tree in trees)
         for word, tag in enumerate(tags):
             masses = [
                 posterior.probability[posterior.tags[:, word] == other].sum() for other in range(3)
@@ -208,29 +191,19 @@ def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
         find_guides(posterior, guides, 0)
         p = posterior.probability.tolist()
         for word in range(n):
-            own, names = posterior.heads[:, word].tolist(), posterior.labels[:, word].tolist()
+            heads, labels, tags = (part[:, word].tolist() for part in posterior[:3])
+            head_row, head_share, label_row, tag_row, tag_share = (part[word] for part in guides)
             for numbers, shares, values in (
-                (guides.heads[word], guides.head_probability[word], own),
-                (guides.tags[word], guides.tag_probability[word], posterior.tags[:, word].tolist()),
+                (head_row, head_share, heads),
+                (tag_row, tag_share, tags),
             ):
                 expected = leading(zip(p, values), len(numbers))
-                missing = len(numbers) - len(expected)
-                assert numbers.tolist() == [number for _, number in expected] + [NONE] * missing
-                assert shares == pytest.approx(
-                    [share for share, _ in expected] + [0.0] * missing, rel=1e-6
-                )
-            for head, share, label in zip(
-                guides.heads[word].tolist(),
-                guides.head_probability[word],
-                guides.head_labels[word].tolist(),
-            ):
-                if share == 0.0:
-                    assert label == NONE
-                else:
-                    of_head = [
-                        (own_p, name) for own_p, name, its in zip(p, names, own) if its == head
-                    ]
-                    assert label == leading(of_head, 1)[0][1]
+                expected += [(0.0, NONE)] * (len(numbers) - len(expected))
+                assert numbers.tolist() == [number for _, number in expected]
+                assert shares == pytest.approx([share for share, _ in expected], rel=1e-6)
+            for head, share, label in zip(head_row, head_share, label_row):
+                of_head = [(q, name) for q, name, its in zip(p, labels, heads) if its == head]
+                assert label == (leading(of_head, 1)[0][1] if share > 0.0 else NONE)
 
 
 @pytest.mark.parametrize("consensus", [False, True])

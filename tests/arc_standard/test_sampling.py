@@ -1,25 +1,39 @@
-"""The particle filter over derivations of given words, compared with enumeration."""
+"""Draws of derivations of given words, and of sentences, compared with enumeration."""
 
 import collections
+from copy import copy
 from functools import cache
 
 import numpy as np
 import pytest
-from test_enumeration import POOLS, Counter, make_model, with_random_weights
+from test_enumeration import POOLS, Counter, random_model
 from transitions import integers
 
-from spacy_hpyp.arc_standard.derivations import sample_derivation, with_every_tag
+from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, SHIFT, WORD
+from spacy_hpyp.arc_standard.derivations import draw_sentence, sample_derivation, with_every_tag
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
 
+LIMIT = 3
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 
 
-class Tiny:
-    """A tiny model, and its derivations of given words."""
+def sample(model, queries, words, rng, particles, *, tree=None, retained=None):
+    """Draw a derivation (actions and tags), and estimate the log-probability of the words."""
+    n = len(words)
+    actions, tags = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
+    task = sampling_task(model, queries, integers(words), particles, tree)
+    if retained is not None:
+        task.retained.actions[:], task.retained.tags[:] = retained
+    estimate = sample_derivation(task, rng, actions, tags)
+    return (tuple(actions.tolist()), tuple(tags.tolist())), estimate
 
-    def __init__(self, name):
-        joint = with_random_weights(make_model(POOLS[name], labels=2))
+
+class Tiny:
+    """A tiny model, and its derivations."""
+
+    def __init__(self, name, labels):
+        joint = random_model(name, labels=labels)
         self.counter, self.distributions = Counter(joint), joint.frozen
         self.queries = new_workspace(self.distributions, remembered=1)
 
@@ -29,21 +43,37 @@ class Tiny:
         found = self.counter.derivations(n, WORDS[n])
         return {self.counter.path(last, n): p for p, last in found}
 
-    def sample(self, words, rng, particles, *, retained=None, every_tag=True):
+    @cache  # noqa: B019
+    def sentences(self):
+        """The probability of each short sentence: its actions, tags and words."""
+        records, found = self.counter.records, {}
+        for n in range(1, LIMIT + 1):
+            for p, record in self.counter.derivations(n):
+                path, words = self.counter.path(record, n), []
+                for action in path[0][::-1]:
+                    if action == SHIFT:
+                        words.append(int(records[record, WORD]) - FIRST_SYMBOL)
+                    record = records[record, PREVIOUS]
+                found[(*path, tuple(words[::-1]))] = p
+        return found
+
+    def sample(self, *args, every_tag=True, **options):
         """Draw a derivation, and estimate the words' log-probability."""
-        n = len(words)
-        actions, tags = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
         model = with_every_tag(self.distributions, 2) if every_tag else self.distributions
-        task = sampling_task(model, self.queries, integers(words), particles)
-        if retained is not None:
-            task.retained.actions[:], task.retained.tags[:] = retained
-        estimate = sample_derivation(task, rng, actions, tags)
-        return (tuple(actions.tolist()), tuple(tags.tolist())), estimate
+        return sample(model, self.queries, *args, **options)
+
+    def draw(self, rng, attempts=10_000):
+        """Draw a sentence as actions, tags and words, or None if all attempts fail."""
+        for _ in range(attempts):
+            drawn = draw_sentence(self.distributions, self.queries, rng, LIMIT)
+            if len(drawn.words):
+                return tuple(tuple(part.tolist()) for part in drawn)
+        return None
 
 
 @pytest.fixture(scope="module", params=POOLS)
 def model(request):
-    return Tiny(request.param)
+    return Tiny(request.param, labels=2)
 
 
 def assert_mean_is_one(ratios):
@@ -101,15 +131,12 @@ def test_particle_gibbs_preserves_the_posterior(model, particles):
 
 
 def test_candidate_tags_restrict_the_derivations(model):
-    distributions = model.distributions
     # Word 0 must have tag 1; other words may have any tag.
-    some = Tiny.__new__(Tiny)
-    some.queries = model.queries
-    some.distributions = distributions._replace(
-        tag_offsets=np.array([0] + [1 + 2 * i for i in range(len(distributions.tag_offsets) - 1)]),
-        candidate_tags=integers([1] + [0, 1] * (len(distributions.tag_offsets) - 2)),
+    some, words, count = copy(model), WORDS[3], len(model.distributions.tag_offsets) - 1
+    some.distributions = model.distributions._replace(
+        tag_offsets=np.array([0] + [1 + 2 * i for i in range(count)]),
+        candidate_tags=integers([1] + [0, 1] * (count - 1)),
     )
-    words = WORDS[3]
     derivations = {path: p for path, p in model.derivations(3).items() if path[1][1] == 1}
     rng = np.random.default_rng(0)
     drawn = [some.sample(words, rng, 50, every_tag=False) for _ in range(400)]
@@ -117,3 +144,21 @@ def test_candidate_tags_restrict_the_derivations(model):
     assert_mean_is_one(np.exp([estimate for _, estimate in drawn]) / sum(derivations.values()))
     every = [some.sample(words, rng, 50)[1] for _ in range(400)]
     assert_mean_is_one(np.exp(every) / sum(model.derivations(3).values()))
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def generator(request):
+    return Tiny(request.param, labels=1)
+
+
+def test_sentence_frequencies_match_their_probabilities(generator):
+    rng = np.random.default_rng(0)
+    found = [generator.draw(rng) for _ in range(1500)]
+    assert_drawn_from(found, generator.sentences())
+
+
+def test_attempts_fail_as_often_as_the_model_predicts(generator):
+    rng = np.random.default_rng(7)
+    p = sum(generator.sentences().values())
+    share = np.mean([generator.draw(rng, attempts=1) is not None for _ in range(1000)])
+    assert abs(share - p) < 4 * (p * (1 - p) / 1000) ** 0.5

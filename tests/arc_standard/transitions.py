@@ -3,20 +3,11 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from spacy_hpyp.arc_standard.configuration import (
-    END,
-    FIRST_RECORD,
-    LEFT_ARCS,
-    RIGHT_ARCS,
-    ROOT,
-    SHIFT,
-    arc_of,
-    execute,
-    new_records,
-    tree_of,
-)
+from spacy_hpyp.arc_standard import configuration as system
+from spacy_hpyp.arc_standard.configuration import END, FIRST_RECORD, ROOT, SHIFT
 
 LABELS = 3
+ARCS = system.LEFT_ARCS, system.RIGHT_ARCS
 
 
 def integers(values):
@@ -26,18 +17,18 @@ def integers(values):
 def replay(actions):
     """The heads and labels built by actions."""
     heads, labels = (np.full(len(actions) // 2, -9, dtype=np.int32) for _ in range(2))
-    tree_of(integers(actions), heads, labels)
+    system.tree_of(integers(actions), heads, labels)
     return heads.tolist(), labels.tolist()
 
 
 def configurations(actions, tags, words):
     """Yield the records and the number of the top one, before the first and after each action."""
-    records, shifted = new_records(len(actions)), 0
+    records, shifted = system.new_records(len(actions)), 0
     records[FIRST_RECORD:] = -1
     yield records, ROOT
     for top, action in enumerate(actions, ROOT):
         token = (tags[shifted], words[shifted]) if action == SHIFT else (None, None)
-        execute(records, top + 1, top, action, *token)
+        system.execute(records, top + 1, top, action, *token)
         shifted += action == SHIFT
         yield records, top + 1
 
@@ -51,8 +42,7 @@ def derivations(draw, sentences=1):
         while depth or left:
             options = [SHIFT] if left else []
             if depth >= 2:
-                directions = LEFT_ARCS, RIGHT_ARCS
-                options += [arc_of(way, label) for label in range(LABELS) for way in directions]
+                options += [system.arc_of(way, label) for label in range(LABELS) for way in ARCS]
             elif depth == 1 and not left:
                 options = [END]
             action = draw(st.sampled_from(options))

@@ -138,7 +138,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
             # if nShift > 0 then t = argmax p(t | d.h) p(w | t, d.h); here the best few share nShift
             if n_shift > 0:
                 tags, p_tags = best_tags(task, records, d.record, i, n_shift)
-                p_tokens = options.probability[:tags].sum()
+                p_tokens = total_of(options.probability, tags)
                 if p_tokens == 0.0:
                     continue
                 given = retained.tags[i - start] if follows == SHIFT else NONE
@@ -307,6 +307,15 @@ def split_particles(scheme, k, p_shift, p_reduce, follows, rng):
 
 
 @jitable
+def total_of(values, count):
+    """Return the sum of the first values (float64[*]); for so few, Numba's takes longer."""
+    total = 0.0
+    for i in range(count):
+        total += values[i]
+    return total
+
+
+@jitable
 def allocate(scheme, options, count, k, follows, rng):
     """Divide k particles between `count` options, and reorder these; with `TOP` each gets two.
 
@@ -323,7 +332,7 @@ def allocate(scheme, options, count, k, follows, rng):
             if options.outcome[i] == follows:
                 particles[i] = 1
                 k -= 1
-        mass = probability[:count].sum()
+        mass = total_of(probability, count)
         for _ in range(k):
             particles[draw(probability[:count], mass, rng)] += 1
         taken = 0
@@ -332,7 +341,7 @@ def allocate(scheme, options, count, k, follows, rng):
                 swap(options, taken, i)
                 taken += 1
         return taken
-    left = priority[:count].sum()
+    left = total_of(priority, count)
     # Each option gets its share of the remaining particles, the most promising option first.
     for i in range(count):
         if k == 0:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,17 +169,24 @@ class MultiwordTokens:
         split, folded = [[token] for token in tokens], list(map(fold, tokens))
         if len(self._known) > _KEPT_FORMS:
             self._known = {}
-        for i, token in enumerate(folded):
-            if token not in self._known:
-                is_whole = token.lower() in self.whole
-                self._known[token] = [] if is_whole else self._possible(token)
-            if possible := self._known[token]:
-                places = self._places(np.array(_features_at(folded, i)), possible)
-                scores = self.weights[places].sum(axis=1)
-                # One word scores 0.
-                if scores.max() > 0.0:
-                    words = self.rules[possible[scores.argmax()]].apply(token)
-                    split[i] = _as_spelled(words, tokens[i])
+        # Another thread may replace the cache.
+        known = self._known
+        for token in folded:
+            if token not in known:
+                known[token] = [] if token.lower() in self.whole else self._possible(token)
+        undecided = [i for i, token in enumerate(folded) if known[token]]
+        if not undecided:
+            return split
+        rules = [known[folded[i]] for i in undecided]
+        features = np.array([_features_at(folded, i) for i in undecided])
+        places = self._places(features.repeat([*map(len, rules)], axis=0), [*chain(*rules)])
+        scores = iter(self.weights[places].sum(axis=1).tolist())
+        for i, possible in zip(undecided, rules):
+            own = list(islice(scores, len(possible)))
+            # One word scores 0.
+            if (best := max(own)) > 0.0:
+                words = self.rules[possible[own.index(best)]].apply(folded[i])
+                split[i] = _as_spelled(words, tokens[i])
         return split
 
     def _possible(self, token: str) -> list[int]:
@@ -191,7 +198,7 @@ class MultiwordTokens:
         return [i for i in begun if self.rules[i].apply(token) is not None]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
-        """Return the places of a token's features, alone and with each rule (int64[rules, *])."""
+        """Return the places of features of tokens, alone and with a rule each (int64[rules, *])."""
         own = (features ^ self._hashes[rules, None]) * 0x9E3779B1 >> 7
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 

@@ -103,7 +103,8 @@ def test_a_row_without_a_word_has_no_region(write):
 
 
 def test_counts_are_read_from_our_columns_or_subtlex_columns(write):
-    ours, subtlex = "word,count\nThe,2\nThe,1\ndog,1\n", "Word\tFREQcount\nThe\t3\ndog\t1\n"
+    ours = "word,count\nThe,2\nThe,1\ndog,1\n"
+    subtlex = "Word\tFREQcount\tCDcount\nThe\t3\t8\ndog\t1\t1\n"
     for table in (ours, subtlex):
         assert read_counts(write(table, "counts.txt")) == {"The": 3, "dog": 1}
 

@@ -241,12 +241,17 @@ def write_starts(docs: Sequence[Doc], words: Words, starts: np.ndarray) -> None:
             doc.from_array([SENT_START], written.view(np.uint64).reshape(-1, 1))
 
 
-def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
-    """Write tags, heads, labels, probabilities and surprisals of parses into Docs."""
+def write_parses(
+    docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder, *, given_tags: bool
+) -> None:
+    """Write tags, heads, labels, probabilities and surprisals of parses into Docs. See
+    `Encoder.tags_of` for given tags.
+    """
     names, place = encoder.vocabulary.tags, parses.tags
     if encoder.tag_classes is not None:
-        forms = [doc[i].text for doc, token in zip(docs, layout.tokens) for i in token.tolist()]
-        names, place = encoder.tags_of(forms, place.tolist()), np.arange(len(forms))
+        words = [doc[i] for doc, token in zip(docs, layout.tokens) for i in token.tolist()]
+        names = encoder.tags_of(words, place.tolist(), given_tags=given_tags)
+        place = np.arange(len(words))
     write_attribute(docs, layout, "tag", names, place)
     write_trees(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     surprisals = bits(parses.lexical), bits(parses.syntactic)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from spacy.strings import get_string_id
+from spacy.tokens import Token
 from spacy.vocab import Vocab
 
 from ..compiled import NONE
@@ -168,10 +169,20 @@ class Encoder:
         numbers = [self.tags[tag] for tag in tags]
         return np.array([number(sentence.words), numbers, sentence.heads, labels], dtype=np.int32)
 
-    def tags_of(self, forms: Sequence[str], numbers: Sequence[int]) -> list[str]:
-        """Return the treebank's tags of words, given the numbers of the model's tags."""
+    def tags_of(
+        self, words: Iterable[Token], numbers: Sequence[int], *, given_tags: bool
+    ) -> list[str]:
+        """Return the treebank's tags of words, given the numbers of the model's tags. Known tags
+        that the words have stay, if tags are given.
+        """
         names = [self.vocabulary.tags[number] for number in numbers]
-        return names if self.tag_classes is None else [*map(self.tag_classes.tag, forms, names)]
+        if self.tag_classes is None:
+            return names
+        of_class, known = self.tag_classes.tag, self.tags if given_tags else ()
+        return [
+            word.tag_ if word.tag_ in known else of_class(word.text, name)
+            for word, name in zip(words, names)
+        ]
 
 
 def join(encoded: Sequence[np.ndarray]) -> Sentences:

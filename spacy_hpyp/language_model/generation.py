@@ -78,7 +78,8 @@ def generate_docs(
         layout = Layout(token=token, docs=offsets, offsets=offsets)
         forms = [token.text for doc in docs for token in doc]
         letters = model.spell_words(forms, np.arange(len(forms)), blocks.words)
-        write_parses(docs, layout, with_letters(parses, letters), model.encoder)
+        parses = with_letters(parses, letters)
+        write_parses(docs, layout, parses, model.encoder, given_tags=False)
         yield from docs
 
 

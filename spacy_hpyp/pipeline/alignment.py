@@ -199,11 +199,11 @@ def _project(
 ) -> np.ndarray:
     """Project a complete tree of gold words onto tokens.
 
-    rows (int64[words, 4]): The gold sentence, see `RawSentence`.
+    rows (int64[words, COLUMNS]): The gold sentence, see `RawSentence`.
     holder (int64[words]): The token of each word, `NONE` for words lost to another sentence.
     first_word, orths (int64[tokens]): The first word of each token, and its ORTH.
-    RETURNS (int64[tokens, 4]): The sentence of the tokens. The depth of the highest word of a token
-        decreases on the way to the root, so there is no cycle.
+    RETURNS (int64[tokens, COLUMNS]): The sentence of the tokens. The depth of the highest word of a
+        token decreases on the way to the root, so there is no cycle.
     """
     n, places = len(rows), np.arange(len(orths))
     if np.array_equal(holder, places):

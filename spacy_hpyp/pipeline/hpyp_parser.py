@@ -219,7 +219,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         """Write parses into documents."""
         docs, (layout, parses) = list(docs), scores
         model = self.learned
-        write_parses(docs, layout, parses, model.encoder)
+        write_parses(docs, layout, parses, model.encoder, given_tags=not self.predict_tags)
         if model.confidence is None and not np.isnan(parses.head_probability).all():
             mark_uncalibrated(docs, self.name)
         if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
@@ -244,18 +244,19 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         """
         k = whole("k", k, least=1)
         model, doc = self._initialized(), to_word_doc(doc)
-        blocks, words = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
+        encoder, given = model.encoder, {"given_tags": not self.predict_tags}
+        blocks, words = encode_docs([doc], encoder, **given)
         search = self.search._replace(marginals=True)
         sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
         letters = model.spell_words(words.forms, words.place, blocks.words)
-        found, encoder = [], model.encoder
+        found = []
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
             scores, rows = map(list, zip(*distinct_parses(posterior)[:k]))
             score = np.array(scores) + letters[start:end].sum()
             trees = posterior.heads[rows], posterior.labels[rows], score
             token = words.layout.token[start:end]
-            forms = [doc[i].text for i in token.tolist()]
-            tags = [encoder.tags_of(forms, tags) for tags in posterior.tags[rows].tolist()]
+            own = [doc[i] for i in token.tolist()]
+            tags = [encoder.tags_of(own, tags, **given) for tags in posterior.tags[rows].tolist()]
             found.append(trees_of(doc, token, *trees, model.labels, tags))
         return found
 

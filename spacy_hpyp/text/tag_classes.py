@@ -65,8 +65,10 @@ class TagClasses(NamedTuple):
         ]
 
     def tag(self, word: str, name: str) -> str:
-        """Return the most frequent tag of a word, or of words like it, in a class."""
-        known = self.tags[name]
+        """Return the most frequent tag of a word, or of words like it, in a class; the class itself
+        if it was not seen.
+        """
+        known = self.tags.get(name, {"": name})
         return next(known[part] for part in _parts(word) if part in known)
 
 

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import spacy
+from spacy.tokens import Doc
 
 POS = {"NN": "NOUN", "NNP": "PROPN", "DT": "DET", "JJ": "ADJ", "IN": "ADP", ".": "PUNCT"}
 POS |= {"VBZ": "VERB", "VBN": "VERB"}
@@ -48,6 +49,11 @@ def test_a_parser_learns_classes_and_writes_the_treebanks_tags(toy, classed):
     assert candidates.tags == tags_of([docs[0]])
 
 
+def test_generated_words_have_the_treebanks_tags(toy, classed):
+    gold = {token.tag_ for each in examples_of(toy, classed) for token in each.reference}
+    assert {tag for tags in tags_of(toy.parser(classed).generate(20)) for tag in tags} <= gold
+
+
 def test_classes_are_saved(toy, classed):
     texts = [example.reference.text for example in examples_of(toy, classed)]
     loaded = spacy.util.load_model_from_config(classed.config).from_bytes(classed.to_bytes())
@@ -75,14 +81,19 @@ def test_a_parser_of_given_tags_keeps_them(toy):
     assert len(toy.parser(nlp).joint.tags) > MANY
 
 
-def test_given_tags_count_as_their_usual_classes(toy, classed):
+def test_given_tags_count_as_their_usual_classes_and_are_kept(toy, classed):
     parser = toy.parser(toy.copy(classed, predict_tags=False))
-    example = examples_of(toy, classed)[0]
-    doc = example.reference.copy()
+    # Some of these tags are not the usual ones of the words.
+    words, tags = ["the", "dog", "sees", "Kim", "."], ["DT-1", "NN-4", "VBZ-6", "NNP-3", ".-1"]
+    doc = Doc(classed.vocab, words, tags=tags)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parser(doc)
-    assert [tag[: tag.index("-")] for tag in tags_of([doc])[0]] == toy.sentences()[0].tags
+    assert tags_of([doc, parser.k_best(doc, 1)[0].doc]) == [tags, tags]
+    doc[1].tag_ = "unknown"
+    with pytest.warns(UserWarning, match="unknown"):
+        parser(doc)
+    assert tags_of([doc]) == [["DT-1", "NN-3", *tags[2:]]]
 
 
 def test_sentences_are_left_out_and_keep_their_tags(toy, classed):

@@ -36,6 +36,8 @@ def test_words_have_the_tag_of_the_word_or_its_ending_or_the_class():
     known |= {"houses": "N-p", "mouse": "N-s", "Dogs": "N-p", "": "N-s"}
     assert {word: classes.tag(word, "NOUN") for word in known} == known
     assert classes.tag("dogs", "VERB|VerbForm=Inf") == "V"
+    # Labels that a user gives may have other classes.
+    assert classes.tag("dogs", "X") == "X"
 
 
 def test_tags_that_follow_from_more_general_ones_are_not_stored():

@@ -83,7 +83,7 @@ class Parser(TrainableComponent):
 
     @property
     def _tokens(self) -> str:
-        """The tokens to learn, see `alignment.gold_documents`."""
+        """The tokens to learn, see `alignment.gold_sentences`."""
         return self.settings.tokens
 
     def _reset_training(self) -> None:

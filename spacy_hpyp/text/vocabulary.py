@@ -138,13 +138,12 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], rule: UnknownWordRule) -> "Vocabulary":
-        """Make a vocabulary of what `to_dict` returned."""
-        seen, forms = stored["seen"], stored["forms"]
+        """Make a vocabulary of what `to_dict` returned; older files have no classes of tags."""
+        seen, forms, classes = stored["seen"], stored["forms"], stored.get("tag_classes")
         seen = seen and SeenTags(**seen)
         forms = forms and SeenForms(forms["names"], SeenTags(**forms["seen"]))
-        classes = stored["tag_classes"] and TagClasses(*stored["tag_classes"])
-        observed = {"seen": seen, "forms": forms}
-        return cls(**{**stored, **observed, "tag_classes": classes}, rule=rule)
+        found = {"seen": seen, "forms": forms, "tag_classes": classes and TagClasses(*classes)}
+        return cls(**{**stored, **found}, rule=rule)
 
     @classmethod
     def collect(

@@ -47,7 +47,9 @@ def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
 
 
 def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
-    """Return 1, the log-odds of each tag, and whether the word is unknown (float64[tokens, 3])."""
+    """Return 1, the log-odds of each tag, and whether the word is unknown (float64[tokens, 3]),
+    given which words are known (bool[tokens]).
+    """
     return np.column_stack([np.ones(len(is_known)), log_odds(parses.tag_probability), ~is_known])
 
 

@@ -129,7 +129,8 @@ def raw_sentences(doc: Doc) -> list[RawSentence]:
     above that is a word; if there is none, the word is a root.
     """
     columns = [ORTH, TAG, DEP, HEAD, POS, MORPH, SENT_START, IS_SPACE]
-    *_, starts, is_space = (rows := doc.to_array(columns).view(np.int64)).T
+    rows = doc.to_array(columns).view(np.int64)
+    *_, starts, is_space = rows.T
     is_word, places = is_space == 0, np.arange(len(rows))
     words = np.flatnonzero(is_word)
     ends = np.flatnonzero(np.diff(np.cumsum(starts == 1)[words])) + 1
@@ -256,6 +257,7 @@ def write_parses(
     write_trees(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     surprisals = bits(parses.lexical), bits(parses.syntactic)
     probabilities = parses.head_probability, parses.tag_probability
+    # In the order of `WRITTEN`.
     values = np.stack([parses.log_probability, *surprisals, *probabilities])
     for doc, words in zip(docs, layout.words):
         write_extensions(doc, layout.token[words], values[:, words])
@@ -265,8 +267,8 @@ def write_extensions(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
     """Replace the values of `WRITTEN` in a Doc.
 
     token (int64[words]): The positions of the words.
-    values (float64[WRITTEN, words]): NaN is not written. White space has 0, but no head_prob or
-        tag_prob, and nothing beside NaN.
+    values (float64[WRITTEN, words]): A row for each attribute. NaN is not written. White space has
+        0, but no head_prob or tag_prob, and nothing beside NaN.
     """
     forget(doc)
     offsets = doc.to_array(IDX).tolist()

@@ -76,7 +76,7 @@ def generate_docs(
             docs.append(doc_of(vocab, words))
         token = np.concatenate([np.arange(len(one.words)) for one in drawn])
         layout = Layout(token=token, docs=offsets, offsets=offsets)
-        forms = [token.text for doc in docs for token in doc]
+        forms = [word.text for doc in docs for word in doc]
         letters = model.spell_words(forms, np.arange(len(forms)), blocks.words)
         parses = with_letters(parses, letters)
         write_parses(docs, layout, parses, model.encoder, given_tags=False)

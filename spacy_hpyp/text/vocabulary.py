@@ -243,7 +243,8 @@ class Vocabulary:
         """Return the numbers of words as if they had been seen only so often: too rare ones, see
         `VocabularySettings`, become classes.
 
-        numbers (int32[*]), counts (int64[len]): Theirs; how often each number was seen elsewhere.
+        numbers (int32[*]): The numbers of the words.
+        counts (int64[len]): How often each number was seen elsewhere.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
         known = np.unique(numbers[self.is_known(numbers)])

@@ -114,7 +114,8 @@ def classes_in(vocab: Vocab) -> Classes | None:
 
 def in_raw_text(classes: Classes, word: str) -> str:
     """Return the form of a word in raw text: itself, or in lower case if its first letter alone, or
-    all of it, is in capitals; "" if raw text has neither, for digits (0 there), and for looks.
+    all of it, is in capitals; "" if raw text has neither, for digits (0 there), and for looks
+    (`<LOW-ing>`).
     """
     if any(character.isdigit() for character in word) or _is_look(word):
         return ""

@@ -171,7 +171,7 @@ class Segmenter:
         *,
         seed: int = 0,
     ) -> "Segmenter":
-        """Learn from texts and their tokens. RAISES (ValueError): If there are none.
+        """Learn from texts and their tokens. RAISES (ValueError): If there are no tokens.
 
         classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to
             its class, of "0" and "1".

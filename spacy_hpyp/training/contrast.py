@@ -64,7 +64,9 @@ def learn_contrasts(
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
 
     def learn_fold(keys: Sequence[bytes]) -> float:
-        """Learn from some sentences; return their log-likelihood."""
+        """Learn from some sentences; return their log-likelihood. Its memory is free for the next
+        fold when it returns.
+        """
         chosen = [sentences[keys[i]] for i in rng.permutation(len(keys))]
         gold, total = join(chosen), 0.0
         derivations = static_derivations(gold)

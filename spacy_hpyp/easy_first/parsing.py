@@ -325,7 +325,8 @@ def search(scorer, sentence, states):
             length -= 1
     first = half * states.width
     for i in range(size):
-        _read_arcs(states, states.last[first + i], states.heads[i], states.margins[i])
+        heads, margins = states.heads[i, :n], states.margins[i, :n]
+        _read_arcs(states, states.last[first + i], heads, margins)
     return first, size
 
 

@@ -11,7 +11,8 @@ correct sequence and penalise a wrong one whose score with the margin is at leas
   wrong at the end, update at the step with the largest lead of the first beam over the second.
 * Greedy search updates at every wrong action, towards the best correct one. From the second pass
   on, it then takes the wrong action, so that it learns in the states that it will reach. There, an
-  action is correct if it loses no reachable gold arc (Goldberg & Nivre 2013); there always is one.
+  action is correct if it loses no reachable gold arc (Goldberg & Nivre 2013). Every state has one,
+  because gold trees are projective and have one root.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -274,6 +274,7 @@ def guide_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the heads, probabilities, labels and expected children of `SentenceToParse`."""
     if guides is None:
+        # No word has a head to choose from.
         guides = Guides(*(column[:, :0].copy() for column in no_guides(int(offsets[-1]))))
     # Heads with probability 0 are padding, which must not match a head or ROOT.
     heads = np.where(guides.head_probability <= 0.0, -2, guides.heads).astype(np.int32)

@@ -145,7 +145,8 @@ def parse_texts(
                 if not doc.has_annotation("SENT_START"):
                     raise ValueError(f"The pipeline finds no sentences: it has {nlp.pipe_names}.")
                 if isinstance(text, Block):
-                    found = [([*doc], write_block(text, doc, f"{name}-{number + 1}"))]
+                    own = [word for word in doc if not word.is_space]
+                    found = [(own, write_block(text, doc, f"{name}-{number + 1}"))]
                 else:
                     found = write_doc(doc, name, number, comments, whole=whole)
                 number += len(found)

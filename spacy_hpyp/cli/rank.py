@@ -90,6 +90,8 @@ def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Itera
     usual = {tag: name for classes in known if classes for tag, name in classes.usual.items()}
     parsed = parse_texts(nlp, texts, path.name, whole=per_line)
     for number, (words, conllu) in enumerate(parsed, 1):
+        if not words:
+            continue
         expected = round(float((1.0 - _probabilities(words, attribute, usual)).sum()), 4)
         if np.isnan(expected):
             raise ValueError(

@@ -63,6 +63,16 @@ def test_a_sentence_may_have_no_text_in_its_comments(folder, toy, write):
     assert {row["text"] for row in found} == {" ".join(s.words) for s in (first, second)}
 
 
+def test_words_that_are_white_space_do_not_count(folder, toy, write):
+    blank = toy.sentence(["\u00a0"], ["X"], [0], ["ROOT"])
+    beside = toy.sentence(
+        ["the", "\u00a0", "dog"], ["DT", "X", "NN"], [2, 2, 2], ["det", "dep", "ROOT"]
+    )
+    path = write("".join(map(toy.conllu, (blank, beside))), "blank.conllu")
+    (row,) = ranked(folder, path)
+    assert (row["sentence"], row["words"]) == (2, 2)
+
+
 def test_top_selects_the_first_sentences_of_all_files(folder):
     files = folder / "gold.conllu", folder / "text.txt"
     everything = ranked(folder, *files)

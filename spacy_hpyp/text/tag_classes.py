@@ -1,7 +1,7 @@
 """Classes of tags, for treebanks with very many tags.
 
 Such tags spell out inflection, most of which does not matter for trees. A parser that predicts
-classes in their place learns more from a small treebank, see `docs/numbers.md`.
+classes in their place learns more from a small treebank, see docs/parser.md.
 """
 
 from collections import Counter, defaultdict

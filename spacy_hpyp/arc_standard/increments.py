@@ -57,7 +57,7 @@ class Increments(NamedTuple):
     """The states of a beam after each of the n words of a sentence.
 
     heads, labels, tags: The arcs and tags of each derivation, as in `Parses`, but `OPEN` for a head
-        not yet known; tags of later words mean nothing. Without rows unless asked for.
+        not yet known; those of later words mean nothing. Without rows unless asked for.
     structure: Expected values over the analyses after a word: words on the stack, arcs attached
         since the word before, and the sum of their lengths in words.
     entropy_next, expected: Before the first word and after each, the distribution of the next
@@ -94,7 +94,8 @@ class Gathered(NamedTuple):
 def _note_analyses(found, records, beam, word):
     """Enter the derivations that go on after a word."""
     found.size[word] = len(beam)
-    total, n = log_sum(beam["theta"]), len(found.size)
+    # Numbers of analyses decide in which order these are added up: later words must not matter.
+    total, n = log_sum(beam["theta"]), word + 1
     parse = np.empty(3 * n, dtype=np.int32)
     heads, labels, tags = parse[:n], parse[n : 2 * n], parse[2 * n :]
     for i, d in enumerate(beam):

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from ..annotation.encoding import SPACE_TAG
 from ..annotation.syntactic_words import WordsInFlight
-from ..text.vocabulary import by_frequency
+from ..text.ngrams import by_frequency
 from .alignment import example_of_words
 from .base import Getter, StoredPipe
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .folding import fold
-from .vocabulary import by_frequency
+from .ngrams import by_frequency
 
 # Words seen at most this often determine the outcomes of endings.
 _RARE = 10

@@ -1,8 +1,9 @@
-"""Counts of words that stand together in a text, for classes of words and n-gram models."""
+"""Counts of words that stand together in a text, and the order of counted items."""
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,3 +76,10 @@ def add_up(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray
     is_first = np.ones(len(rows), dtype=bool)
     is_first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
     return rows[is_first], np.add.reduceat(counts[order], np.flatnonzero(is_first))
+
+
+def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
+    """Return counted items in descending order of counts, ties in their own order; `more` with
+    count 0.
+    """
+    return sorted({*found, *more}, key=lambda each: (-found[each], each))

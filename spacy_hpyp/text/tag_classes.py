@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .folding import fold
+from .ngrams import by_frequency
 
 #: The features of a class, besides the universal part of speech.
 FEATURES = ("Case", "VerbForm")
-# The longest ending of words that tags are known by. Tags of known classes on dev: with 3 letters
-# alone 88.7 % of Tamil and 87.6 % of Japanese are right, with 6 to 1 89.5 % and 89.2 %.
+# The longest ending of words that tags are known by.
 _LONGEST = 6
 
 
@@ -48,13 +48,13 @@ class TagClasses(NamedTuple):
                 seen[name][part][tag] += count
         tags = {}
         for name, counts in sorted(seen.items()):
-            best = {part: _most_frequent(found) for part, found in sorted(counts.items())}
+            best = {part: by_frequency(found)[0] for part, found in sorted(counts.items())}
             tags[name] = {
                 part: tag
                 for part, tag in best.items()
                 if not part or tag != best[part[1:][-_LONGEST:]]
             }
-        return cls({tag: _most_frequent(found) for tag, found in sorted(of_tag.items())}, tags)
+        return cls({tag: by_frequency(found)[0] for tag, found in sorted(of_tag.items())}, tags)
 
     def of(self, tags: Sequence[str], classes: Sequence[str]) -> list[str]:
         """Return known classes as they are, and in place of others the usual ones of the tags."""
@@ -76,7 +76,3 @@ def _parts(word: str) -> list[str]:
     """Return a word and its endings, the longest first."""
     word = fold(word)
     return [word, *(word[-length:] for length in range(min(len(word), _LONGEST), 0, -1)), ""]
-
-
-def _most_frequent(found: Counter[str]) -> str:
-    return min(found, key=lambda name: (-found[name], name))

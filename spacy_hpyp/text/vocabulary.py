@@ -11,6 +11,7 @@ import numpy as np
 
 from ..compiled import NONE
 from .folding import fold
+from .ngrams import by_frequency
 from .tag_classes import TagClasses
 from .tag_history import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule, frequent_names
@@ -268,13 +269,6 @@ class Vocabulary:
         if self.observed[number] != NONE:
             names.append(f"SEEN~{self.tags[self.observed[number]]}")
         return f"<{'~'.join(names)}>"
-
-
-def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
-    """Return counted items in descending order of counts, ties in their own order; `more` with
-    count 0.
-    """
-    return sorted({*found, *more}, key=lambda each: (-found[each], each))
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:

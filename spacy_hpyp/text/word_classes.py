@@ -23,9 +23,8 @@ from spacy.vocab import Vocab
 
 from .exchange import count_bigrams, exchange, hierarchy
 from .folding import fold
-from .ngrams import count_ngrams
+from .ngrams import by_frequency, count_ngrams
 from .unknown_words import UnknownWordRule, frequent_names, universal_unknown_words
-from .vocabulary import by_frequency
 
 _looks = universal_unknown_words(suffix_length=3)
 # The mark before the path in the name of a class of unknown words.
